@@ -1,0 +1,62 @@
+// The wide-area network of one run: platform and transfers on SimGrid. Owner of all flows.
+//
+// A flow from region a to region b shares, max-min fairly, a.up, the link a>b (if it has its own
+// capacity) and b.down. All SimGrid latencies are 0 and paid here, as a lead before the flow starts, so
+// that every flow has weight 1. Transport tcp caps a flow at streams × window / (latency a>b + latency
+// b>a) and adds setup_s to its lead. from == to, and any path without a finite capacity, costs its lead
+// only. Bytes of a flow are rounded to whole bytes.
+//
+// Capacity changes act on running flows at once. Capacity 0 is a cut: flows on it stop; when the path is
+// up again they go on with their remaining bytes (CutTransfer::kResume) or from zero (kRestart).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sim/cost/cost.hpp"
+#include "sim/engine/engine.hpp"
+#include "sim/engine/process.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "sim/tape/fact.hpp"
+
+namespace skerry {
+
+class Network {
+ public:
+  // `ideal`: every transfer takes no time at all (reference row `ideal`).
+  Network(Engine& engine, const Scenario& scenario, bool ideal, CutTransfer on_cut);
+  ~Network();
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  double latency_s(int from_region, int to_region) const;  // 0 when local or ideal
+
+  // Moves `bytes`: lead (latency and set-up), then the flow. Ends when the last byte is there. Killing
+  // the awaiting coroutine cancels the flow; bytes moved so far stay counted.
+  Task<void> transfer(int from_region, int to_region, double bytes);
+
+  // A collective of cost.hpp: its lead (plus set-up of the transport), then its flows together.
+  Task<void> collective(const Collective& collective);
+
+  // Scales a port or link (Target kPort or kLink) to `factor` × its nominal capacity, 0 = cut. A link
+  // without own capacity can be cut only (factor 0 or 1; Bug otherwise: the reader refuses it).
+  void set_factor(const Target& target, double factor);
+  bool path_up(int from_region, int to_region) const;
+
+  // Changes with every set_factor: equal epochs mean equal capacities.
+  std::uint64_t epoch() const;
+
+  // Adds k − 1 more copies of what the last `measured` window moved (quiet stretches of a lock-step
+  // protocol): mark(), run one step for real, repeat(k − 1).
+  void mark();
+  void repeat(double copies);
+
+  // Totals up to now, every port with finite capacity and every link that has one or was used.
+  std::vector<fact::Wire> wires() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace skerry

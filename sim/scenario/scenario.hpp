@@ -1,0 +1,279 @@
+// What can be asked: one scenario, validated and resolved, in SI units (seconds, bytes, bytes/s, FLOP/s).
+//
+// Owner: `load.cpp` makes it from JSON and is the only maker outside tests; everybody else reads it. All
+// cross references are indices into the vectors here. Order is the order of the file, so that ties
+// everywhere are broken the same way ("learner order" = order of `learners`).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.hpp"
+
+namespace skerry {
+
+// ---------------------------------------------------------------- places
+
+struct Region {
+  std::string name;
+  double up_Bps = kUnlimited;    // its port towards the wide area; kUnlimited = ideal
+  double down_Bps = kUnlimited;  // and from it
+};
+
+// One direction between two regions. Present for every ordered pair that has a route.
+struct Link {
+  int from = 0;                     // index of a region
+  int to = 0;
+  double latency_one_way_s = 0.0;
+  double capacity_Bps = kUnlimited;  // own limit of the pair, beside the two ports
+};
+
+enum class TransportKind { kFluid, kTcp };
+
+// fluid: rate = max-min share of ports and links. tcp: besides, a flow never exceeds
+// streams × window_bytes / round-trip time, and each transfer first pays setup_s.
+struct Transport {
+  TransportKind kind = TransportKind::kFluid;
+  double window_bytes = 0.0;
+  int streams = 1;
+  double setup_s = 0.0;
+};
+
+// ---------------------------------------------------------------- learners
+
+// Chips of one learner. `west` with count 3 gives learners west.1, west.2, west.3.
+struct Learner {
+  std::string name;          // "west.1"
+  std::string group;         // "west"
+  int index_in_group = 0;    // 0-based
+  int region = 0;            // index; -1 when the scenario has no regions (ideal)
+  std::string device;        // catalog name; empty when step_s was given without a device
+  std::int64_t chips = 0;
+  int slices = 1;            // chips % slices == 0
+  std::int64_t first_global_slice = 0;  // of its group: slices of west.2 come after those of west.1
+  double step_s = 0.0;       // seconds of one inner step at full strength, all factors applied
+  double memory_per_chip_bytes = 0.0;  // 0 = not known
+  double start_s = 0.0;      // date at which it joins (allocated from then on)
+};
+
+// ---------------------------------------------------------------- the charged model
+
+struct Tensor {
+  std::string name;
+  double parameters = 0.0;
+  bool embedding = false;
+};
+
+// The large model whose time and bytes are charged. `tensors` is empty when only `parameters` was given:
+// fragments are then equal, and the result says so.
+struct ChargedModel {
+  std::vector<Tensor> tensors;
+  double parameters = 0.0;
+  double tokens_per_learner_step = 0.0;
+  double wire_bits_per_parameter = 16.0;
+  double state_bytes_per_parameter = 16.0;  // weights, gradient and optimizer state on the chips
+};
+
+// ---------------------------------------------------------------- what the system does about failures
+
+enum class Resume { kAllSlicesBack, kFromCheckpoint };        // non-elastic data-parallel
+enum class StepInProgress { kKept, kLost };                   // of a learner that loses a slice
+enum class CutTransfer { kResume, kRestart };
+enum class CheckpointRule { kNever, kPeriod, kYoung, kDaly };
+enum class WhenLate { kAdmit, kFreshInnerState, kRefuse };
+enum class OnLoss { kWait, kContinue };                       // others, when a whole learner is away
+
+struct Recovery {
+  double detection_s = 0.0;      // silence until a loss is acted upon
+  double slice_down_s = 13.0;    // pause of a learner (elastic: of all) that goes on with fewer slices
+  double scale_up_s = 13.0;      // pause when slices come back
+  double restart_s = 600.0;      // from "all chips are there" to the first restored byte, job restart
+  Resume resume = Resume::kFromCheckpoint;
+  StepInProgress step_in_progress = StepInProgress::kLost;
+  CutTransfer cut_transfer = CutTransfer::kResume;
+  CheckpointRule checkpoint_rule = CheckpointRule::kYoung;
+  double checkpoint_every_s = 0.0;   // for kPeriod
+  double checkpoint_save_s = 30.0;   // blocking part of one save
+  double checkpoint_restore_s = 60.0;
+  int donors = 1;                    // peers that stripe one recovery
+  std::optional<double> limit_steps; // syncer steps a recovery may take (null = any; paper: H)
+  WhenLate when_late = WhenLate::kAdmit;
+};
+
+// ---------------------------------------------------------------- protocols
+
+enum class Family { kDataParallel, kDiloco };
+enum class AllReduce { kRing, kHierarchicalRing, kStar };
+enum class Grace { kOff, kSlack };
+enum class LearnerWaits { kNever, kAtOverlap };
+enum class SyncerPlace { kSharded, kCentral };
+
+struct Protocol {
+  std::string name;     // the row's name
+  std::string preset;   // data_parallel, data_parallel_elastic, diloco, streaming_diloco,
+                        // decoupled_diloco, ideal, best_region
+  Family family = Family::kDiloco;
+  std::vector<int> learners;      // indices, ascending: the islands that take part
+  bool ideal_network = false;     // reference row `ideal`: one place
+  bool faults = true;             // reference row `ideal`: none
+  AllReduce all_reduce = AllReduce::kHierarchicalRing;
+  int star_region = 0;            // hub of kStar
+  Recovery recovery;
+  OnLoss on_loss = OnLoss::kWait;
+
+  // data-parallel
+  bool elastic = false;
+  int buckets = 64;               // gradient buckets overlapped with the backward pass
+  double backward_share = 2.0 / 3.0;
+
+  // DiLoCo family (names of the paper)
+  int sync_period_steps = 24;     // H, syncer clock
+  int fragments = 24;             // P
+  int overlap_steps = 2;          // τ
+  int quorum = 1;                 // K, 1 ≤ K ≤ M
+  Grace grace = Grace::kSlack;
+  double grace_margin = 0.9;          // γ of ξ_grace ≤ γ·ξ_slack
+  double grace_limit_steps = 1.0;     // "up to one step"
+  double moving_average_weight = 0.1; // weight of the newest sample in ξ_step, ξ_quorum, ξ_sync
+  LearnerWaits learner_waits = LearnerWaits::kNever;
+  SyncerPlace syncer = SyncerPlace::kSharded;
+  int syncer_region = 0;          // of kCentral
+  int in_flight = 1;              // fragments on the wire at once
+};
+
+// ---------------------------------------------------------------- faults
+
+enum class FaultKind { kSliceDown, kIslandDown, kRegionDark, kLinkCut, kLinkSlow, kStraggler };
+enum class TargetKind { kSlice, kLearner, kRegion, kPort, kLink };
+enum class LawKind { kExponential, kConstant };
+enum class Exposure { kWall, kStepping };
+
+struct Law {
+  LawKind kind = LawKind::kExponential;
+  double mean_s = 0.0;
+};
+
+// One thing that can break. slice: (learner, slice) · learner: (learner) · region: (region) ·
+// port: (region, up or down) · link: (directed pair = index into `links`).
+struct Target {
+  TargetKind kind = TargetKind::kSlice;
+  int index = 0;    // learner, region or link
+  int part = 0;     // slice of the learner; 0 = up, 1 = down of a port
+};
+
+// One entry of `faults`. Scripted (at_s, for_s on every target) or random (law, away).
+// Random: every target has its own renewal stream, drawn from (seed, fault name, group, global slice or
+// entity index), so sweeps over learners stay paired. `gap.mean_s` is per target: for "each": "chip" the
+// reader has divided by the chips of a slice already.
+struct Fault {
+  std::string name;
+  FaultKind kind = FaultKind::kSliceDown;
+  std::vector<Target> targets;
+  bool scripted = true;
+  double at_s = 0.0;                 // scripted
+  double for_s = kNever;             // scripted; kNever = never repaired
+  Law gap;                           // random: time to the next, on the exposure axis
+  Law away;                          // random: time until repaired
+  Exposure exposure = Exposure::kWall;
+  double factor = 1.0;               // link_slow: share of capacity left; straggler: step time × this
+  double events_per_s_nominal = 0.0; // random: expected events a second at full exposure, all targets
+};
+
+// One line of a concrete plan (a file {"plan": …} or written by `skerry plan`). Wall dates.
+struct PlanLine {
+  double at_s = 0.0;
+  double for_s = kNever;
+  FaultKind kind = FaultKind::kSliceDown;
+  Target target;
+  double factor = 1.0;
+  std::string source;  // name of the fault entry
+};
+
+// ---------------------------------------------------------------- training
+
+enum class Merge { kMean, kRadialDirectional };
+
+struct TrainedModel {
+  std::string preset;  // quick, default, long, large, fragments24; empty when spelt out
+  int layers = 2, width = 32, heads = 1, context = 32, vocabulary = 256, batch = 8;
+};
+
+struct InnerOptimizer {
+  double rate = 4e-3;
+  double final_rate_share = 0.1;  // cosine decay to this share of `rate` over the run's horizon
+  int warm_up_steps = 50;
+  double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weight_decay = 0.1, clip_norm = 1.0;
+};
+
+struct OuterOptimizer {
+  double rate = 0.7;
+  double momentum = 0.9;   // Nesterov
+};
+
+// What one protocol trains with (the shared values after per-protocol overrides).
+struct TrainingOfProtocol {
+  InnerOptimizer inner;
+  OuterOptimizer outer;
+  Merge merge_body = Merge::kMean;
+  Merge merge_embedding = Merge::kMean;
+};
+
+struct Training {
+  bool on = false;
+  TrainedModel model;
+  std::string corpus;             // "kjv" or an absolute path (made from one relative to the scenario)
+  std::string corpus_label;       // as it was written
+  double held_out_share = 0.05;   // the end of the text
+  int evaluation_windows = 128;
+  int evaluations = 40;           // points on the loss curve, evenly spaced in charged tokens
+  int warm_start_steps = 100;     // synchronous steps before t = 0, off the clock
+  int seeds = 1;                  // how many of the scenario's seeds are trained
+  int gradient_shards = 1;
+  std::optional<double> target_loss;      // absolute; else relative to the baseline row:
+  double target_loss_over_baseline = 0.05;  // (1 + this) × the baseline's final loss
+  std::vector<TrainingOfProtocol> of_protocol;  // one per Scenario::protocols
+};
+
+// ---------------------------------------------------------------- the whole
+
+struct Stop {
+  std::optional<double> tokens;        // charged, net, over all learners of a protocol
+  double simulated_s = kNever;         // stop (tokens absent) or cap (tokens given)
+};
+
+struct Expect {
+  std::string protocol;
+  std::string metric;       // dotted path into summary.json, "loss.final", "chip_seconds.lost.down"
+  std::string ratio_to;     // protocol; empty = none
+  std::string minus;        // protocol; empty = none
+  std::optional<double> min, max, equal;
+  double tolerance = 1e-6;  // relative, with `equal`
+  std::string why;
+};
+
+struct Scenario {
+  std::string name;                 // the file's name without folder and .json
+  std::string about;
+  std::vector<std::uint64_t> seeds; // at least one
+  Stop stop;
+  std::vector<Region> regions;
+  std::vector<Link> links;
+  Transport transport;
+  std::vector<Learner> learners;
+  ChargedModel charged;
+  std::vector<Protocol> protocols;
+  int baseline = 0;                 // index of the row that ratios use
+  std::vector<Fault> faults;
+  std::vector<PlanLine> plan;       // lines of {"plan": file} entries
+  Training training;
+  std::vector<Expect> expect;
+  std::vector<std::string> warnings;        // "W07: …", stay in the result
+  std::vector<std::string> calibrated_keys; // pointers of calibrated or assumed values in use
+
+  // index into `links` of the directed pair, or -1 (no route). from == to gives -1: it is local and free.
+  int link_between(int from_region, int to_region) const;
+};
+
+}  // namespace skerry

@@ -1,0 +1,41 @@
+// The training fold: the kernels replay a tape. The tape decides who steps, on how many tokens, who is
+// merged with which weight, who is overwritten, rolled back or copied; the kernels give the loss.
+//
+// One tape step is one trained step. The same tape, training settings and build give the same bits for
+// every number of threads and every vector width.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/scenario.hpp"
+#include "sim/tape/tape.hpp"
+
+namespace skerry {
+
+struct LossPoint {
+  double simulated_s = 0;
+  double tokens = 0;           // charged, net
+  double trained_tokens = 0;
+  double loss = 0;             // held-out, nats per token, of the global model
+};
+
+struct TrainResult {
+  std::vector<LossPoint> curve;      // first point at t = 0 (after the warm start)
+  bool diverged = false;             // a loss was not finite: the curve ends there
+  double start = 0, final = 0, best = 0;
+  std::string fingerprint;           // 16 hex digits over the global parameters at the end
+  double outer_rounds = 0;           // outer steps per fragment, mean
+};
+
+// `index` is the protocol's index in the scenario (its TrainingOfProtocol). `progress` may be empty; it is
+// called with the share done in [0, 1]. Requires training.on.
+TrainResult replay(const Scenario& scenario, int index, const Tape& tape, int threads,
+                   const std::function<void(double)>& progress);
+
+// First point at or below the target, null when never reached.
+std::optional<LossPoint> first_at_or_below(const std::vector<LossPoint>& curve, double target);
+
+}  // namespace skerry
