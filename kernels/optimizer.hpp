@@ -15,25 +15,28 @@ struct AdamW {
 // Scales `gradient` so that its 2-norm is at most max_norm; returns the norm before.
 double clip_by_norm(std::span<float> gradient, double max_norm);
 
-// One AdamW step (Loshchilov, Hutter 2019), `step` counts from 1 (bias correction); decay on all tensors.
+// One AdamW step (Loshchilov, Hutter 2019), `step` counts from 1 (bias correction); decay on all
+// tensors.
 void adamw_step(const AdamW& config, float rate, std::int64_t step, std::span<const float> gradient,
                 std::span<float> parameters, std::span<float> moment1, std::span<float> moment2);
 
 // accumulator += weight × x, elementwise, one fma each.
 void add_scaled(std::span<float> accumulator, float weight, std::span<const float> x);
 
-// Outer gradient of one tensor: weighted mean of (anchor − learners[i]), Σ w_i v_i / Σ w_i, in order of i.
+// Outer gradient of one tensor: weighted mean of (anchor − learners[i]), Σ w_i v_i / Σ w_i, in
+// order of i.
 void merge_mean(std::span<const float> anchor, const std::vector<std::span<const float>>& learners,
                 std::span<const double> weights, std::span<float> outer_gradient);
 
-// Radial-directional averaging of one tensor (arXiv 2604.21428): (Σ w_i‖v_i‖ / Σ w_i) · φ(Σ w_i φ(v_i) /
-// Σ w_i) with v_i = anchor − learners[i], φ(x) = x/‖x‖; zero vectors contribute nothing.
+// Radial-directional averaging of one tensor (arXiv 2604.21428): (Σ w_i‖v_i‖ / Σ w_i) · φ(Σ w_i
+// φ(v_i) / Σ w_i) with v_i = anchor − learners[i], φ(x) = x/‖x‖; zero vectors contribute nothing.
 void merge_radial_directional(std::span<const float> anchor,
                               const std::vector<std::span<const float>>& learners,
                               std::span<const double> weights, std::span<float> outer_gradient);
 
-// Nesterov SGD (Sutskever form as in PyTorch): momentum = μ·momentum + g; θ −= rate·(g + μ·momentum).
-// With rate 1, μ 0 and one learner: θ = that learner's parameters, to 1 ulp of anchor − (anchor − θ).
+// Nesterov SGD (Sutskever form as in PyTorch): momentum = μ·momentum + g; θ −= rate·(g +
+// μ·momentum). With rate 1, μ 0 and one learner: θ = that learner's parameters, to 1 ulp of anchor
+// − (anchor − θ).
 void nesterov_step(float rate, float mu, std::span<const float> outer_gradient,
                    std::span<float> parameters, std::span<float> momentum);
 

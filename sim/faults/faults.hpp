@@ -1,12 +1,21 @@
 // Scripted, random and planned faults → one stream of concrete faults. Pure: no engine, no clock.
 //
-// Random faults: every target (a slice, a learner, a region, a port, a link) owns one renewal stream
-// RandomStream(seed, "faults.NAME/GROUP", global slice index or entity index). Draw 2i is gap i, draw 2i+1
-// is the away time of fault i. A gap is a unit-mean draw × gap.mean_s on the axis named by `exposure`:
-//   kWall      seconds from t = 0; arrival i+1 = arrival i + gap (arrivals do not wait for repairs, so the
+// Random faults: every target (a slice, a learner, a region, a port, a link) owns one renewal
+// stream:
+//   slice    RandomStream(seed, "faults.NAME/GROUP", global slice index)
+//   learner  RandomStream(seed, "faults.NAME/GROUP/island", index in group)
+//   others   RandomStream(seed, "faults.NAME/TARGET", 0), TARGET as in target_name()
+// Draw 2i is gap i, draw 2i+1 is the away time of fault i. A gap is a unit-mean draw × gap.mean_s
+// on the axis named by `exposure`:
+//   kWall      seconds from t = 0; arrival i+1 = arrival i + gap (arrivals do not wait for repairs,
+//   so the
 //              plan does not depend on the protocol; overlapping faults nest)
-//   kStepping  seconds that the target's learner spends stepping while the target is present
-// Halving a rate doubles every wall arrival date: in a fixed time a subset of the same faults is left.
+//   kStepping  seconds that the target's learner spends stepping while the target is present.
+//   Slices and
+//              learners only (Bug otherwise). A slice freezes while it is away; a learner's own
+//              streams age with its axis, which stands still by itself when nothing steps
+// Halving a rate doubles every wall arrival date: in a fixed time a subset of the same faults is
+// left.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +27,31 @@
 
 namespace skerry {
 
-// Which faults one run plays, in order of date (ties: order of `faults`, then of targets). Scripted and
-// planned lines and wall-exposure streams come from next_wall(); stepping-exposure streams are asked per
-// learner. Faults whose target is a learner outside `learners`, or a region or port that no participating
-// learner is in, are left out. Streams are endless: the caller stops asking.
+// Which faults one run plays, in order of date (ties: order of `faults`, then of targets; planned
+// lines last). Scripted and planned lines and wall-exposure streams come from pop_wall();
+// stepping-exposure streams are asked per learner. Left out: faults of a learner outside
+// `learners`, of a region or port without one of them, and of a link with none at either end. A
+// place in `hub_regions` (a central syncer, the hub of a star) counts as if a learner were there.
+// Streams are endless: the caller stops asking. O(log n) a fault. `scenario` must outlive the
+// source.
 class FaultSource {
  public:
-  FaultSource(const Scenario& scenario, std::uint64_t seed, const std::vector<int>& learners);
+  FaultSource(const Scenario& scenario, std::uint64_t seed, const std::vector<int>& learners,
+              const std::vector<int>& hub_regions = {});
 
-  // Earliest wall date of the next fault, kNever if none. pop_wall() returns it and draws the next of its
-  // stream. PlanLine::source names the fault entry. Requires next_wall_date() < kNever.
+  // Earliest wall date of the next fault, kNever if none. pop_wall() returns it and draws the next
+  // of its stream. PlanLine::source names the fault entry. Requires next_wall_date() < kNever.
   double next_wall_date() const;
   PlanLine pop_wall();
 
-  // Stepping axis of a learner, in seconds of stepping since it joined (kept by the caller): axis value
-  // of its next fault (kNever if none); pop returns it with at_s = the axis value and draws the next.
+  // Stepping axis of a learner, in seconds of stepping since it joined (kept by the caller): axis
+  // value of its next fault (kNever if none); pop returns it with at_s = the axis value and draws
+  // the next.
   double next_stepping_axis(int learner) const;
   PlanLine pop_stepping(int learner);
 
-  // A slice that is away does not age: leaving at axis value `axis` freezes what is left of its gap,
-  // returning at `axis` starts it again. Idempotent.
+  // A slice that is away does not age: leaving at axis value `axis` freezes what is left of its
+  // gap, returning at `axis` starts it again. Idempotent.
   void slice_leaves(int learner, int slice, double axis);
   void slice_returns(int learner, int slice, double axis);
 
@@ -45,23 +59,60 @@ class FaultSource {
   int last_source() const { return last_source_; }
 
  private:
-  struct Stream;
-  std::vector<Stream> streams_;                 // one per random target, wall and stepping
-  std::vector<std::pair<double, std::size_t>> wall_heap_;
-  std::vector<PlanLine> scripted_;              // sorted by date
-  std::vector<int> scripted_source_;
-  std::size_t next_scripted_ = 0;
-  std::vector<std::vector<std::size_t>> of_learner_;   // stepping streams per scenario learner
+  struct Stream {
+    RandomStream random;
+    int fault = 0;      // index into Scenario::faults
+    int target = 0;     // index into its targets
+    double next = 0.0;  // date or axis value of its next fault; what is left of the gap when frozen
+    int next_on_slice = -1;     // stepping: next stream of the same slice, -1 = none
+    std::uint32_t freezes = 0;  // arrivals in a heap made before the last freeze are stale
+    bool frozen = false;
+  };
+  // One entry of a heap, earliest on top.
+  struct Arrival {
+    double at = 0.0;
+    int stream = 0;
+    std::uint32_t freezes = 0;
+    bool operator>(const Arrival& other) const {
+      return at != other.at ? at > other.at : stream > other.stream;
+    }
+  };
+  using Heap = std::vector<Arrival>;
+
+  bool takes_part(const Target& target) const;
+  void add_line(const PlanLine& line, int source);
+  void add_streams(std::uint64_t seed, int fault);
+  void chain_on_slice(const Target& slice, int stream);
+  int first_on_slice(int learner, int slice) const;
+  bool scripted_is_next() const;
+  void push(Heap& heap, int stream);
+  void drop_stale(Heap& heap) const;
+  PlanLine pop(Heap& heap);
+
+  const Scenario* scenario_;
+  std::vector<bool> learner_takes_part_;
+  std::vector<bool> region_takes_part_;
+  std::vector<PlanLine> lines_;  // scripted and planned, sorted by date
+  std::vector<int> line_sources_;
+  std::size_t next_line_ = 0;
+  std::vector<Stream> streams_;  // in order of faults, then of targets
+  Heap wall_;
+  std::vector<Heap> stepping_;            // per learner of the scenario
+  std::vector<std::vector<int>> chains_;  // per learner, per slice: its first stepping stream
   int last_source_ = -1;
 };
 
-// All faults of the scenario with wall dates in [0, until_s), scripted and random with wall exposure;
-// what `skerry plan` writes and `{"plan": file}` replays. Stepping-exposure faults have no wall date
-// before they are played and are left out; `skerry plan` says how many entries were.
+// All faults of the scenario with wall dates in [0, until_s), scripted and random with wall
+// exposure; what `skerry plan` writes and `{"plan": file}` replays. Stepping-exposure faults have
+// no wall date before they are played and are left out; `skerry plan` says how many entries were.
+// Requires a finite until_s.
 std::vector<PlanLine> concrete_plan(const Scenario& scenario, std::uint64_t seed, double until_s);
 
-// CSV: at_s,for_s,kind,target,factor,source (for_s empty = never repaired). Targets as text: "west.1",
-// "west.1/slice.3", "us-east5", "us-east5.up", "us-east5>us-west1". Round-trips bit for bit.
+// CSV: at_s,for_s,kind,target,factor,source (for_s empty = never repaired). Targets as text, slices
+// from 1: "west.1", "west.1/slice.3", "us-east5", "us-east5.up", "us-east5>us-west1". Round-trips
+// bit for bit. Refused: another header, a line without six columns, numbers that are negative or
+// not finite, unknown kinds and targets, a target that the kind cannot hit, a factor where the kind
+// has none (else 1), two factors for one target at one date.
 std::string plan_to_csv(const Scenario& scenario, const std::vector<PlanLine>& plan);
 std::vector<PlanLine> plan_from_csv(const Scenario& scenario, const std::string& text,
                                     const std::string& label);  // BadInput "label: line N: …"

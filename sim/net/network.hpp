@@ -1,15 +1,20 @@
 // The wide-area network of one run: platform and transfers on SimGrid. Owner of all flows.
 //
 // A flow from region a to region b shares, max-min fairly, a.up, the link a>b (if it has its own
-// capacity) and b.down. All SimGrid latencies are 0 and paid here, as a lead before the flow starts, so
-// that every flow has weight 1. Transport tcp caps a flow at streams × window / (latency a>b + latency
-// b>a) and adds setup_s to its lead. from == to, and any path without a finite capacity, costs its lead
-// only. Bytes of a flow are rounded to whole bytes.
+// capacity) and b.down. All SimGrid latencies are 0 and paid here, as a lead before the flow
+// starts, so that every flow has weight 1. Transport tcp caps a flow at streams × window / (latency
+// a>b + latency b>a) and adds setup_s to its lead. from == to, and any path without a finite
+// capacity, costs its lead only. Bytes of a flow are rounded up to whole bytes.
 //
-// Capacity changes act on running flows at once. Capacity 0 is a cut: flows on it stop; when the path is
-// up again they go on with their remaining bytes (CutTransfer::kResume) or from zero (kRestart).
+// Capacity changes act on running flows at once. Capacity 0 is a cut: flows on it stop; when the
+// path is up again they go on with their remaining bytes (CutTransfer::kResume) or from zero
+// (kRestart). A flow whose lead ends on a cut path waits for it. A transfer that waits does not
+// keep the simulation alive: the event that repairs its path must not be idle.
+//
+// Processes that use a Network die before it, and it before the Engine.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -23,7 +28,8 @@ namespace skerry {
 
 class Network {
  public:
-  // `ideal`: every transfer takes no time at all (reference row `ideal`).
+  // `ideal`: every transfer takes no time at all (reference row `ideal`); nothing is counted and
+  // faults change nothing. The scenario must outlive the network.
   Network(Engine& engine, const Scenario& scenario, bool ideal, CutTransfer on_cut);
   ~Network();
   Network(const Network&) = delete;
@@ -31,27 +37,31 @@ class Network {
 
   double latency_s(int from_region, int to_region) const;  // 0 when local or ideal
 
-  // Moves `bytes`: lead (latency and set-up), then the flow. Ends when the last byte is there. Killing
-  // the awaiting coroutine cancels the flow; bytes moved so far stay counted.
+  // Moves `bytes` (≥ 0, finite): lead (latency and set-up), then the flow. Ends when the last byte
+  // is there; goes through the queue at least once. Killing the awaiting coroutine cancels the
+  // flow; bytes moved so far stay counted. Bug when there is no route.
   Task<void> transfer(int from_region, int to_region, double bytes);
 
-  // A collective of cost.hpp: its lead (plus set-up of the transport), then its flows together.
+  // A collective of cost.hpp: its lead (plus set-up of the transport, if it has flows), then its
+  // flows together, then those of `second`.
   Task<void> collective(const Collective& collective);
 
-  // Scales a port or link (Target kPort or kLink) to `factor` × its nominal capacity, 0 = cut. A link
-  // without own capacity can be cut only (factor 0 or 1; Bug otherwise: the reader refuses it).
+  // Scales a port or link (Target kPort or kLink) to `factor` × its nominal capacity, 0 = cut. A
+  // port or link without finite capacity can be cut only (factor 0 or 1; Bug otherwise: the reader
+  // refuses it).
   void set_factor(const Target& target, double factor);
-  bool path_up(int from_region, int to_region) const;
+  bool path_up(int from_region, int to_region) const;  // local: always
 
   // Changes with every set_factor: equal epochs mean equal capacities.
   std::uint64_t epoch() const;
 
-  // Adds k − 1 more copies of what the last `measured` window moved (quiet stretches of a lock-step
-  // protocol): mark(), run one step for real, repeat(k − 1).
+  // Adds more copies of what moved since mark() (quiet stretches of a lock-step protocol): mark(),
+  // run one step for real, repeat(k − 1). The caller lets the time of the copies pass.
   void mark();
   void repeat(double copies);
 
-  // Totals up to now, every port with finite capacity and every link that has one or was used.
+  // Totals up to now, bytes of running flows included: every port with finite capacity and every
+  // link that has one or was used. A cut transfer that restarts counts its bytes again.
   std::vector<fact::Wire> wires() const;
 
  private:

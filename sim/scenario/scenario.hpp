@@ -1,8 +1,9 @@
-// What can be asked: one scenario, validated and resolved, in SI units (seconds, bytes, bytes/s, FLOP/s).
+// What can be asked: one scenario, validated and resolved, in SI units (seconds, bytes, bytes/s,
+// FLOP/s).
 //
-// Owner: `load.cpp` makes it from JSON and is the only maker outside tests; everybody else reads it. All
-// cross references are indices into the vectors here. Order is the order of the file, so that ties
-// everywhere are broken the same way ("learner order" = order of `learners`).
+// Owner: `load.cpp` makes it from JSON and is the only maker outside tests; everybody else reads
+// it. All cross references are indices into the vectors here. Order is the order of the file, so
+// that ties everywhere are broken the same way ("learner order" = order of `learners`).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct Region {
 
 // One direction between two regions. Present for every ordered pair that has a route.
 struct Link {
-  int from = 0;                     // index of a region
+  int from = 0;  // index of a region
   int to = 0;
   double latency_one_way_s = 0.0;
   double capacity_Bps = kUnlimited;  // own limit of the pair, beside the two ports
@@ -45,17 +46,17 @@ struct Transport {
 
 // Chips of one learner. `west` with count 3 gives learners west.1, west.2, west.3.
 struct Learner {
-  std::string name;          // "west.1"
-  std::string group;         // "west"
-  int index_in_group = 0;    // 0-based
-  int region = 0;            // index; -1 when the scenario has no regions (ideal)
-  std::string device;        // catalog name; empty when step_s was given without a device
+  std::string name;        // "west.1"
+  std::string group;       // "west"
+  int index_in_group = 0;  // 0-based
+  int region = 0;          // index; -1 when the scenario has no regions (ideal)
+  std::string device;      // catalog name; empty when step_s was given without a device
   std::int64_t chips = 0;
-  int slices = 1;            // chips % slices == 0
+  int slices = 1;                       // chips % slices == 0
   std::int64_t first_global_slice = 0;  // of its group: slices of west.2 come after those of west.1
-  double step_s = 0.0;       // seconds of one inner step at full strength, all factors applied
+  double step_s = 0.0;  // seconds of one inner step at full strength, all factors applied
   double memory_per_chip_bytes = 0.0;  // 0 = not known
-  double start_s = 0.0;      // date at which it joins (allocated from then on)
+  double start_s = 0.0;                // date at which it joins (allocated from then on)
 };
 
 // ---------------------------------------------------------------- the charged model
@@ -66,39 +67,50 @@ struct Tensor {
   bool embedding = false;
 };
 
-// The large model whose time and bytes are charged. `tensors` is empty when only `parameters` was given:
-// fragments are then equal, and the result says so.
+// The large model whose time and bytes are charged. `tensors` is empty when only `parameters` was
+// given: fragments are then equal, and the result says so.
 struct ChargedModel {
   std::vector<Tensor> tensors;
-  double parameters = 0.0;
+  double parameters = 0.0;  // 0 when the scenario has no charged model: nothing is sent
+  int layers = 0;           // the shape behind `tensors`; 0 when only `parameters` was given
+  double width = 0.0, ffn = 0.0, vocabulary = 0.0;
+  bool tied = true;
   double tokens_per_learner_step = 0.0;
   double wire_bits_per_parameter = 16.0;
   double state_bytes_per_parameter = 16.0;  // weights, gradient and optimizer state on the chips
 };
 
-// ---------------------------------------------------------------- what the system does about failures
+// Tensors of a decoder-only transformer of `layers` × `width`: per layer q, k, v, o (width²), w_in
+// (width·ffn), w_out (ffn·width), two norms (width); embedding (vocabulary·width); output head of
+// the same size unless tied; final norm. No biases.
+std::vector<Tensor> transformer_tensors(int layers, double width, double ffn, double vocabulary,
+                                        bool tied);
 
-enum class Resume { kAllSlicesBack, kFromCheckpoint };        // non-elastic data-parallel
-enum class StepInProgress { kKept, kLost };                   // of a learner that loses a slice
+// ---------------------------------------------------------------- what the system does about
+// failures
+
+enum class Resume { kAllSlicesBack, kFromCheckpoint };  // non-elastic data-parallel
+enum class StepInProgress { kKept, kLost };             // of a learner that loses a slice
 enum class CutTransfer { kResume, kRestart };
-enum class CheckpointRule { kNever, kPeriod, kYoung, kDaly };
+enum class CheckpointRule { kNone, kPeriod, kYoung, kDaly };
 enum class WhenLate { kAdmit, kFreshInnerState, kRefuse };
-enum class OnLoss { kWait, kContinue };                       // others, when a whole learner is away
+enum class OnLoss { kWait, kContinue };  // others, when a whole learner is away
 
 struct Recovery {
-  double detection_s = 0.0;      // silence until a loss is acted upon
-  double slice_down_s = 13.0;    // pause of a learner (elastic: of all) that goes on with fewer slices
-  double scale_up_s = 13.0;      // pause when slices come back
-  double restart_s = 600.0;      // from "all chips are there" to the first restored byte, job restart
+  double detection_s = 0.0;  // silence until a loss is acted upon
+  double slice_down_s =
+      13.0;                  // pause of a learner (elastic: of all) that goes on with fewer slices
+  double scale_up_s = 13.0;  // pause when slices come back
+  double restart_s = 600.0;  // from "all chips are there" to the first restored byte, job restart
   Resume resume = Resume::kFromCheckpoint;
   StepInProgress step_in_progress = StepInProgress::kLost;
   CutTransfer cut_transfer = CutTransfer::kResume;
   CheckpointRule checkpoint_rule = CheckpointRule::kYoung;
-  double checkpoint_every_s = 0.0;   // for kPeriod
-  double checkpoint_save_s = 30.0;   // blocking part of one save
+  double checkpoint_every_s = 0.0;  // for kPeriod
+  double checkpoint_save_s = 30.0;  // blocking part of one save
   double checkpoint_restore_s = 60.0;
-  int donors = 1;                    // peers that stripe one recovery
-  std::optional<double> limit_steps; // syncer steps a recovery may take (null = any; paper: H)
+  int donors = 1;                     // peers that stripe one recovery
+  std::optional<double> limit_steps;  // syncer steps a recovery may take (null = any; paper: H)
   WhenLate when_late = WhenLate::kAdmit;
 };
 
@@ -107,40 +119,40 @@ struct Recovery {
 enum class Family { kDataParallel, kDiloco };
 enum class AllReduce { kRing, kHierarchicalRing, kStar };
 enum class Grace { kOff, kSlack };
-enum class LearnerWaits { kNever, kAtOverlap };
+enum class LearnerWaits { kNoWait, kAtOverlap };
 enum class SyncerPlace { kSharded, kCentral };
 
 struct Protocol {
-  std::string name;     // the row's name
-  std::string preset;   // data_parallel, data_parallel_elastic, diloco, streaming_diloco,
-                        // decoupled_diloco, ideal, best_region
+  std::string name;    // the row's name
+  std::string preset;  // data_parallel, data_parallel_elastic, diloco, streaming_diloco,
+                       // decoupled_diloco, ideal, best_region
   Family family = Family::kDiloco;
-  std::vector<int> learners;      // indices, ascending: the islands that take part
-  bool ideal_network = false;     // reference row `ideal`: one place
-  bool faults = true;             // reference row `ideal`: none
+  std::vector<int> learners;   // indices, ascending: the islands that take part
+  bool ideal_network = false;  // reference row `ideal`: one place
+  bool faults = true;          // reference row `ideal`: none
   AllReduce all_reduce = AllReduce::kHierarchicalRing;
-  int star_region = 0;            // hub of kStar
+  int star_region = 0;  // hub of kStar
   Recovery recovery;
   OnLoss on_loss = OnLoss::kWait;
 
   // data-parallel
   bool elastic = false;
-  int buckets = 64;               // gradient buckets overlapped with the backward pass
+  int buckets = 64;  // gradient buckets overlapped with the backward pass
   double backward_share = 2.0 / 3.0;
 
   // DiLoCo family (names of the paper)
-  int sync_period_steps = 24;     // H, syncer clock
-  int fragments = 24;             // P
-  int overlap_steps = 2;          // τ
-  int quorum = 1;                 // K, 1 ≤ K ≤ M
+  int sync_period_steps = 24;  // H, syncer clock
+  int fragments = 24;          // P
+  int overlap_steps = 2;       // τ
+  int quorum = 1;              // K, 1 ≤ K ≤ M
   Grace grace = Grace::kSlack;
-  double grace_margin = 0.9;          // γ of ξ_grace ≤ γ·ξ_slack
-  double grace_limit_steps = 1.0;     // "up to one step"
-  double moving_average_weight = 0.1; // weight of the newest sample in ξ_step, ξ_quorum, ξ_sync
-  LearnerWaits learner_waits = LearnerWaits::kNever;
+  double grace_margin = 0.9;           // γ of ξ_grace ≤ γ·ξ_slack
+  double grace_limit_steps = 1.0;      // "up to one step"
+  double moving_average_weight = 0.1;  // weight of the newest sample in ξ_step, ξ_quorum, ξ_sync
+  LearnerWaits learner_waits = LearnerWaits::kNoWait;
   SyncerPlace syncer = SyncerPlace::kSharded;
-  int syncer_region = 0;          // of kCentral
-  int in_flight = 1;              // fragments on the wire at once
+  int syncer_region = 0;  // of kCentral
+  int in_flight = 1;      // fragments on the wire at once
 };
 
 // ---------------------------------------------------------------- faults
@@ -159,26 +171,36 @@ struct Law {
 // port: (region, up or down) · link: (directed pair = index into `links`).
 struct Target {
   TargetKind kind = TargetKind::kSlice;
-  int index = 0;    // learner, region or link
-  int part = 0;     // slice of the learner; 0 = up, 1 = down of a port
+  int index = 0;  // learner, region or link
+  int part = 0;   // slice of the learner; 0 = up, 1 = down of a port
 };
 
 // One entry of `faults`. Scripted (at_s, for_s on every target) or random (law, away).
-// Random: every target has its own renewal stream, drawn from (seed, fault name, group, global slice or
-// entity index), so sweeps over learners stay paired. `gap.mean_s` is per target: for "each": "chip" the
-// reader has divided by the chips of a slice already.
+// Random: every target has its own renewal stream, drawn from (seed, fault name, group, global
+// slice or entity index), so sweeps over learners stay paired. `gap.mean_s` is per target: for
+// "each": "chip" the reader has divided by the chips of a slice already. An entry whose targets
+// differ in chips per slice becomes several Faults of one name, one per gap; a group is never
+// split, so streams stay paired.
 struct Fault {
   std::string name;
   FaultKind kind = FaultKind::kSliceDown;
   std::vector<Target> targets;
   bool scripted = true;
-  double at_s = 0.0;                 // scripted
-  double for_s = kNever;             // scripted; kNever = never repaired
-  Law gap;                           // random: time to the next, on the exposure axis
-  Law away;                          // random: time until repaired
+  double at_s = 0.0;      // scripted
+  double for_s = kNever;  // scripted; kNever = never repaired
+  Law gap;                // random: time to the next, on the exposure axis
+  Law away;               // random: time until repaired
   Exposure exposure = Exposure::kWall;
-  double factor = 1.0;               // link_slow: share of capacity left; straggler: step time × this
-  double events_per_s_nominal = 0.0; // random: expected events a second at full exposure, all targets
+  double factor = 1.0;  // link_slow: share of capacity left; straggler: step time × this
+  double events_per_s_nominal =
+      0.0;  // random: expected events a second at full exposure, all targets
+};
+
+// A file of plan lines that an entry of `faults` names. The reader has checked that it is a regular
+// file of allowed size; its lines are read by plan_from_csv (sim/faults) into Scenario::plan.
+struct PlanFile {
+  std::string name;  // of the fault entry
+  std::string path;  // absolute
 };
 
 // One line of a concrete plan (a file {"plan": …} or written by `skerry plan`). Wall dates.
@@ -209,7 +231,7 @@ struct InnerOptimizer {
 
 struct OuterOptimizer {
   double rate = 0.7;
-  double momentum = 0.9;   // Nesterov
+  double momentum = 0.9;  // Nesterov
 };
 
 // What one protocol trains with (the shared values after per-protocol overrides).
@@ -223,57 +245,65 @@ struct TrainingOfProtocol {
 struct Training {
   bool on = false;
   TrainedModel model;
-  std::string corpus;             // "kjv" or an absolute path (made from one relative to the scenario)
-  std::string corpus_label;       // as it was written
-  double held_out_share = 0.05;   // the end of the text
+  std::string corpus;        // "kjv" or an absolute path (made from one relative to the scenario)
+  std::string corpus_label;  // as it was written
+  double held_out_share = 0.05;  // the end of the text
   int evaluation_windows = 128;
-  int evaluations = 40;           // points on the loss curve, evenly spaced in charged tokens
-  int warm_start_steps = 100;     // synchronous steps before t = 0, off the clock
-  int seeds = 1;                  // how many of the scenario's seeds are trained
+  int evaluations = 40;        // points on the loss curve, evenly spaced in charged tokens
+  int warm_start_steps = 100;  // synchronous steps before t = 0, off the clock
+  int seeds = 1;               // how many of the scenario's seeds are trained
   int gradient_shards = 1;
-  std::optional<double> target_loss;      // absolute; else relative to the baseline row:
-  double target_loss_over_baseline = 0.05;  // (1 + this) × the baseline's final loss
+  std::optional<double> target_loss;            // absolute; else relative to the baseline row:
+  double target_loss_over_baseline = 0.05;      // (1 + this) × the baseline's final loss
   std::vector<TrainingOfProtocol> of_protocol;  // one per Scenario::protocols
 };
 
 // ---------------------------------------------------------------- the whole
 
 struct Stop {
-  std::optional<double> tokens;        // charged, net, over all learners of a protocol
-  double simulated_s = kNever;         // stop (tokens absent) or cap (tokens given)
+  std::optional<double> tokens;  // charged, net, over all learners of a protocol
+  double simulated_s = kNever;   // stop (tokens absent) or cap (tokens given)
 };
 
 struct Expect {
   std::string protocol;
-  std::string metric;       // dotted path into summary.json, "loss.final", "chip_seconds.lost.down"
-  std::string ratio_to;     // protocol; empty = none
-  std::string minus;        // protocol; empty = none
+  std::string metric;    // dotted path into summary.json, "loss.final", "chip_seconds.lost.down"
+  std::string ratio_to;  // protocol; empty = none
+  std::string minus;     // protocol; empty = none
   std::optional<double> min, max, equal;
   double tolerance = 1e-6;  // relative, with `equal`
   std::string why;
 };
 
 struct Scenario {
-  std::string name;                 // the file's name without folder and .json
+  std::string name;  // the file's name without folder and .json
   std::string about;
-  std::vector<std::uint64_t> seeds; // at least one
+  std::vector<std::uint64_t> seeds;  // at least one
   Stop stop;
   std::vector<Region> regions;
   std::vector<Link> links;
   Transport transport;
   std::vector<Learner> learners;
+  double spread_relative = 0.0;  // speed_spread: see spread_factor()
   ChargedModel charged;
   std::vector<Protocol> protocols;
-  int baseline = 0;                 // index of the row that ratios use
+  int baseline = 0;  // index of the row that ratios use
   std::vector<Fault> faults;
-  std::vector<PlanLine> plan;       // lines of {"plan": file} entries
+  std::vector<PlanFile> plan_files;  // {"plan": file} entries
+  std::vector<PlanLine> plan;        // their lines; empty until plan_files were read
   Training training;
   std::vector<Expect> expect;
-  std::vector<std::string> warnings;        // "W07: …", stay in the result
-  std::vector<std::string> calibrated_keys; // pointers of calibrated or assumed values in use
+  std::vector<std::string> warnings;         // "W07: …", stay in the result
+  std::vector<std::string> calibrated_keys;  // pointers of calibrated or assumed values in use
 
-  // index into `links` of the directed pair, or -1 (no route). from == to gives -1: it is local and free.
+  // index into `links` of the directed pair, or -1 (no route). from == to gives -1: it is local and
+  // free.
   int link_between(int from_region, int to_region) const;
 };
+
+// What the speed spread multiplies step_s of a learner by in the run with this seed: uniform in
+// [1, 1 + spread_relative], drawn once per island from (seed, group, index in group), so that
+// sweeps over counts stay paired. 1 without a spread.
+double spread_factor(const Scenario& scenario, std::uint64_t seed, int learner);
 
 }  // namespace skerry

@@ -1,8 +1,9 @@
-// The training fold: the kernels replay a tape. The tape decides who steps, on how many tokens, who is
-// merged with which weight, who is overwritten, rolled back or copied; the kernels give the loss.
+// The training fold: the kernels replay a tape. The tape decides who steps, on how many tokens, who
+// is merged with which weight, who is overwritten, rolled back or copied; the kernels give the
+// loss.
 //
-// One tape step is one trained step. The same tape, training settings and build give the same bits for
-// every number of threads and every vector width.
+// One tape step is one trained step. The same tape, training settings and build give the same bits
+// for every number of threads and every vector width.
 #pragma once
 
 #include <functional>
@@ -17,21 +18,28 @@ namespace skerry {
 
 struct LossPoint {
   double simulated_s = 0;
-  double tokens = 0;           // charged, net
-  double trained_tokens = 0;
-  double loss = 0;             // held-out, nats per token, of the global model
+  double tokens = 0;          // charged, net
+  double trained_tokens = 0;  // of the same steps; the warm start does not count
+  double loss = 0;            // held-out, nats per token, of the global model
 };
 
 struct TrainResult {
-  std::vector<LossPoint> curve;      // first point at t = 0 (after the warm start)
-  bool diverged = false;             // a loss was not finite: the curve ends there
-  double start = 0, final = 0, best = 0;
-  std::string fingerprint;           // 16 hex digits over the global parameters at the end
-  double outer_rounds = 0;           // outer steps per fragment, mean
+  std::vector<LossPoint> curve;           // first point at t = 0 (after the warm start)
+  bool diverged = false;                  // a loss was not finite: the curve ends before it
+  double start = 0, final = 0, best = 0;  // of the curve's points; 0 without any
+  std::vector<float> parameters;          // of the global model at the end
+  std::string fingerprint;                // 16 hex digits over `parameters`
+  double outer_rounds = 0;                // outer steps that moved something, per fragment, mean
 };
 
-// `index` is the protocol's index in the scenario (its TrainingOfProtocol). `progress` may be empty; it is
-// called with the share done in [0, 1]. Requires training.on.
+// Points stand at t = 0, at the first state at or after each k/evaluations of the net charged
+// tokens, and at the last state; a state is an outer step of the DiLoCo family, a step of
+// data-parallel. Steps that a roll back undid are on no curve.
+//
+// `index` is the protocol's index in the scenario (its TrainingOfProtocol). `progress` may be
+// empty; it is called with the share done in [0, 1]. Requires training.on and a tape of that
+// protocol. BadInput: a corpus that cannot be used, a model of fewer tensors than the protocol has
+// fragments, gradient_shards that do not divide the batch, a tape whose facts do not fit together.
 TrainResult replay(const Scenario& scenario, int index, const Tape& tape, int threads,
                    const std::function<void(double)>& progress);
 

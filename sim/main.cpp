@@ -1,0 +1,198 @@
+// The command line. Everything that decides anything is in sim/run.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <functional>
+
+#include "sim/base/error.hpp"
+#include "sim/run/children.hpp"
+#include "sim/run/commands.hpp"
+
+namespace {
+
+using namespace skerry;
+
+constexpr const char* kCommands =
+    "skerry: bandwidth, faults and loss of multi-region training, before anyone pays for it\n"
+    "\n"
+    "  skerry run SCENARIO       all protocols and seeds of a scenario; prints the table\n"
+    "  skerry train RUN          train the saved tapes of a run again with other /training "
+    "settings\n"
+    "  skerry show RUN           the table of a run folder again, or as csv, md or json\n"
+    "  skerry plan SCENARIO      the fault plan of the first seed as CSV\n"
+    "  skerry check SCENARIO...  read strictly, run nothing\n"
+    "  skerry test PATH...       run scenarios that carry `expect` and judge them\n"
+    "  skerry explain POINTER    what a key means: skerry explain '/protocols/*/quorum'\n"
+    "  skerry schema             JSON Schema of a scenario\n"
+    "\n"
+    "skerry COMMAND --help lists the options of a command.\n";
+
+// What the options write into before a command runs.
+struct Typed {
+  Shared shared;
+  TestOptions test;
+  std::vector<std::string> files, settings;
+  std::string file, pointer, format = "table";
+  std::vector<std::uint64_t> one_seed;
+  std::uint64_t seeds = 0;
+  double hours = 0;
+  bool print_resolved = false;
+};
+
+Setting parse_setting(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (!text.starts_with('/') || equals == std::string::npos) {
+    throw BadInput("--set", "", "found '" + text + "', allowed /pointer=value");
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+// The options that were typed, as the reader takes them.
+void settle(Typed& typed) {
+  LoadOptions& load = typed.shared.run.load;
+  for (const std::string& text : typed.settings)
+    load.settings.push_back(parse_setting(text));
+  load.seeds = typed.one_seed;
+  for (std::uint64_t seed = 1; seed <= typed.seeds; ++seed)
+    load.seeds.push_back(seed);
+}
+
+void add_scenario_options(CLI::App& command, Typed& typed) {
+  LoadOptions& load = typed.shared.run.load;
+  command.add_option("--set", typed.settings, "/pointer=value: changes one key, defaults too")
+      ->take_all()
+      ->allow_extra_args(false);
+  command.add_option("--protocol", load.only_protocols, "only this protocol; may be repeated")
+      ->allow_extra_args(false);
+  auto* one = command.add_option("--seed", typed.one_seed, "only this seed; may be repeated")
+                  ->allow_extra_args(false);
+  command.add_option("--seeds", typed.seeds, "seeds 1 to N")
+      ->check(CLI::Range(1, 100000))
+      ->excludes(one);
+  command.add_flag("--no-train", load.no_train, "simulate only: no loss");
+}
+
+void add_run_options(CLI::App& command, Typed& typed) {
+  RunOptions& run = typed.shared.run;
+  command.add_option("--out", run.out, "folder for the results");
+  command.add_option("--jobs", run.jobs, "runs at once (default: cores)")
+      ->check(CLI::Range(1, 4096));
+  command.add_option("--threads", run.threads, "threads of each run")->check(CLI::Range(1, 4096));
+  command.add_option("--isa", run.isa, "kernels to use; the bits are the same")
+      ->check(CLI::IsMember({"avx2", "avx512"}));
+  command.add_flag("--quiet", run.quiet, "no progress on stderr");
+  command.add_flag("--again", run.again, "run although the result is stored");
+  command.add_flag("--json", typed.shared.json, "results as JSON on stdout");
+}
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& what,
+                      std::function<int()>& chosen, std::function<int()> action) {
+  CLI::App* command = app.add_subcommand(name, what);
+  command->callback([&chosen, action = std::move(action)] { chosen = action; });
+  return command;
+}
+
+void add_commands(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
+  Shared& shared = typed.shared;
+  LoadOptions& load = shared.run.load;
+
+  CLI::App* run = add_command(app, "run", "All protocols and seeds of a scenario", chosen,
+                              [&] { return run_command(typed.file, shared); });
+  run->add_option("scenario", typed.file, "scenario file")->required();
+  add_scenario_options(*run, typed);
+  add_run_options(*run, typed);
+
+  CLI::App* train = add_command(app, "train", "Train the tapes of a run again", chosen,
+                                [&] { return train_command(typed.file, shared); });
+  train->add_option("run", typed.file, "run folder")->required();
+  train->add_option("--set", typed.settings, "/training/…=value")
+      ->required()
+      ->allow_extra_args(false);
+  add_run_options(*train, typed);
+
+  CLI::App* show = add_command(app, "show", "The table of a run folder", chosen,
+                               [&] { return show_command(typed.file, typed.format); });
+  show->add_option("run", typed.file, "run folder")->required();
+  show->add_option("--format", typed.format)->check(CLI::IsMember({"table", "csv", "md", "json"}));
+
+  CLI::App* plan = add_command(app, "plan", "The fault plan of the first seed as CSV", chosen,
+                               [&] { return plan_command(typed.file, load, typed.hours); });
+  plan->add_option("scenario", typed.file, "scenario file")->required();
+  plan->add_option("--hours", typed.hours, "simulated hours to cover (default: the scenario's end)")
+      ->check(CLI::Range(1e-6, 1e9));
+  add_scenario_options(*plan, typed);
+
+  CLI::App* check = add_command(app, "check", "Read scenarios strictly", chosen, [&] {
+    return check_command(typed.files, load, typed.print_resolved);
+  });
+  check->add_option("scenarios", typed.files, "scenario files")->required();
+  check->add_flag("--print-resolved", typed.print_resolved, "print the resolved copy");
+  add_scenario_options(*check, typed);
+
+  CLI::App* test = add_command(app, "test", "Run scenarios that carry `expect`", chosen, [&] {
+    typed.test.paths = typed.files;
+    return test_command(typed.test, shared);
+  });
+  test->add_option("paths", typed.files, "scenario files and folders")->required();
+  test->add_option("-k", typed.test.only, "only paths that hold this word");
+  test->add_flag("-x", typed.test.stop_at_first, "stop at the first failure");
+  test->add_option("--junit", typed.test.junit, "write JUnit XML here");
+  add_scenario_options(*test, typed);
+  add_run_options(*test, typed);
+
+  CLI::App* explain = add_command(app, "explain", "What a key means", chosen, [&] {
+    fmt::print("{}\n", explain_pointer(typed.pointer));
+    return 0;
+  });
+  explain->add_option("pointer", typed.pointer, "such as /protocols/*/quorum")->required();
+
+  add_command(app, "schema", "JSON Schema of a scenario", chosen, [] {
+    fmt::print("{}\n", scenario_schema_json());
+    return 0;
+  });
+}
+
+int run_program(int argc, char** argv) {
+  CLI::App app;
+  app.require_subcommand(0, 1);
+  app.set_version_flag("--version", version_text());
+  Typed typed;
+  typed.shared.program = argv[0];
+  typed.shared.run.command.assign(argv, argv + argc);
+  std::function<int()> chosen;
+  add_commands(app, typed, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0 && app.get_subcommands().empty() && !app.count("--version")) {
+      fmt::print("{}", kCommands);
+      return 0;
+    }
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (!chosen) {
+    fmt::print("{}", kCommands);
+    return 0;
+  }
+  settle(typed);
+  return chosen();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run_program(argc, argv);
+  } catch (const BadInput& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 2;
+  } catch (const CannotGoOn& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 3;
+  } catch (const Interrupted& interrupted) {
+    fmt::print(stderr, "interrupted\n");
+    return 128 + interrupted.signal;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 4;
+  }
+}

@@ -1,0 +1,132 @@
+// Syncer rounds, faults and wires: what is read off the tape without the learners' books.
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "sim/base/error.hpp"
+#include "sim/faults/faults.hpp"
+#include "sim/measure/folds.hpp"
+
+namespace skerry::measure {
+
+void fold_rounds(const Protocol& protocol, const Tape& tape, Summary& out) {
+  std::vector<Weighted> participants, stale;
+  double alone = 0, hidden = 0;
+  for (const Fact& fact : tape.facts) {
+    if (const auto* close = std::get_if<fact::Close>(&fact)) {
+      out.syncer_steps += 1;
+      if (close->fragment < 0) continue;
+      participants.push_back({double(close->participants), 1});
+      alone += close->participants == 1 ? 1 : 0;
+    } else if (const auto* overwrite = std::get_if<fact::Overwrite>(&fact)) {
+      if (overwrite->pulled_step < 0) continue;
+      const std::int64_t age = overwrite->step - overwrite->pulled_step;
+      SKERRY_CHECK(age >= 0, "learner " + std::to_string(overwrite->learner) + " at " +
+                                 std::to_string(overwrite->t) + " s: overwritten after step " +
+                                 std::to_string(overwrite->step) + ", pulled after step " +
+                                 std::to_string(overwrite->pulled_step));
+      stale.push_back({double(age), 1});
+      hidden += age <= protocol.overlap_steps ? 1 : 0;
+    }
+  }
+  if (!participants.empty()) {
+    out.participants.mean = mean(participants);
+    out.participants.p10 = quantile(participants, 0.10);
+    out.participants.one_share = alone / double(participants.size());
+  }
+  if (!stale.empty()) out.hidden_share = hidden / double(stale.size());
+  out.stale_steps = distribution(std::move(stale));
+}
+
+namespace {
+
+bool in_reach(const Scenario& scenario, const Target& target, int index, const Learner& learner) {
+  switch (target.kind) {
+    case TargetKind::kSlice:
+    case TargetKind::kLearner:
+      return target.index == index;
+    case TargetKind::kRegion:
+    case TargetKind::kPort:
+      return target.index == learner.region;
+    case TargetKind::kLink: {
+      const Link& link = scenario.links.at(std::size_t(target.index));
+      return link.from == learner.region || link.to == learner.region;
+    }
+  }
+  return false;
+}
+
+bool down_at(const Timeline& line, double t) {
+  const auto after = std::upper_bound(line.spans.begin(), line.spans.end(), t,
+                                      [](double date, const Span& span) { return date < span.t0; });
+  if (after == line.spans.begin()) return false;
+  const Span& span = *std::prev(after);
+  return span.phase != nullptr && span.phase->cause == Cause::kDown && t <= span.t1;
+}
+
+// Joined, and not down already: down on both sides of the date (a fault's own effect begins at it).
+bool struck(const Timeline& line, double t, double end_s) {
+  const double start_s = line.learner_info->start_s;
+  const double margin = 2 * date_tolerance_s(t);
+  if (t < start_s - margin) return false;
+  return !(down_at(line, std::max(start_s, t - margin)) &&
+           down_at(line, std::min(end_s, t + margin)));
+}
+
+}  // namespace
+
+void fold_faults(const Scenario& scenario, const std::vector<Timeline>& lines, const Tape& tape,
+                 Summary& out) {
+  for (const Fact& fact : tape.facts) {
+    const auto* fault = std::get_if<fact::FaultHit>(&fact);
+    if (fault == nullptr) continue;
+    ++out.faults.planned;
+    ++out.faults.by_kind[std::string(kind_name(fault->kind))];
+    const bool hit = std::any_of(lines.begin(), lines.end(), [&](const Timeline& line) {
+      return in_reach(scenario, fault->target, line.learner, *line.learner_info) &&
+             struck(line, fault->t, tape.end.t);
+    });
+    out.faults.hit += hit ? 1 : 0;
+  }
+}
+
+namespace {
+
+bool ends_with(std::string_view name, std::string_view suffix) {
+  return name.size() >= suffix.size() && name.substr(name.size() - suffix.size()) == suffix;
+}
+bool is_link(std::string_view name) {
+  return name.find('>') != std::string_view::npos;
+}
+
+}  // namespace
+
+void fold_wires(const Tape& tape, Summary& out) {
+  out.wires = tape.wires;
+  Sum over_ports, over_links;
+  bool limited_ports = false, links = false;
+  for (const fact::Wire& wire : tape.wires) {
+    const double excess = wire.bytes - wire.capacity_bytes;
+    SKERRY_CHECK(
+        wire.bytes >= 0 && wire.capacity_bytes >= 0 && excess <= 1e-9 * wire.capacity_bytes + 1,
+        wire.name + " carried " + std::to_string(wire.bytes) + " bytes of " +
+            std::to_string(wire.capacity_bytes) + " that it could");
+    if (is_link(wire.name)) {
+      over_links.add(wire.bytes);
+      links = true;
+    } else if (ends_with(wire.name, ".up")) {
+      over_ports.add(wire.bytes);
+    }
+    if (!(wire.capacity_bytes > 0 && wire.capacity_bytes < kUnlimited)) continue;
+    limited_ports = limited_ports || !is_link(wire.name);
+    out.closure_bytes = std::max(out.closure_bytes, excess / wire.capacity_bytes);
+    const double load = wire.bytes / wire.capacity_bytes;
+    if (out.wan.busiest_port.empty() || load > out.wan.busiest_load) {
+      out.wan.busiest_port = wire.name;
+      out.wan.busiest_load = load;
+    }
+  }
+  out.wan.bytes = limited_ports || !links ? over_ports.value() : over_links.value();
+}
+
+}  // namespace skerry::measure

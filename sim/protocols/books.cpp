@@ -1,0 +1,133 @@
+#include "sim/protocols/books.hpp"
+
+#include <algorithm>
+
+#include "sim/base/error.hpp"
+
+namespace skerry {
+
+Books::Books(const Engine& engine, const Scenario& scenario, const Protocol& protocol, Tape& tape)
+    : engine_(engine), tape_(tape), learners_(protocol.learners), books_(scenario.learners.size()) {}
+
+void Books::close_phase_at(int learner, double t1) {
+  Book& book = books_[index(learner)];
+  if (!book.open_phase) return;
+  book.open_phase = false;
+  SKERRY_CHECK(t1 >= book.since, "phase of learner " + std::to_string(learner) + " ends early");
+  if (t1 > book.since) {
+    tape_.add(fact::Phase{book.since, t1, learner, book.slices_away, book.cause});
+    book.by_cause[static_cast<std::size_t>(book.cause)] += t1 - book.since;
+  }
+}
+
+void Books::close_phase(int learner) { close_phase_at(learner, engine_.now()); }
+
+void Books::close_run(int learner) {
+  Book& book = books_[index(learner)];
+  if (book.run.n > 0) tape_.add(book.run);
+  book.run = {};
+}
+
+void Books::phase(int learner, Cause cause) {
+  Book& book = books_[index(learner)];
+  SKERRY_CHECK(!book.in_step, "a step of learner " + std::to_string(learner) + " is open");
+  if (book.open_phase && book.cause == cause) return;
+  close_run(learner);
+  close_phase(learner);
+  book.joined = book.open_phase = true;
+  book.cause = cause;
+  book.since = engine_.now();
+}
+
+void Books::start_step(int learner) {
+  Book& book = books_[index(learner)];
+  SKERRY_CHECK(!book.in_step, "two steps of learner " + std::to_string(learner));
+  close_phase(learner);
+  book.joined = book.in_step = true;
+  book.since = engine_.now();
+}
+
+void Books::end_step(int learner, std::int64_t step, double compute_s, double tokens) {
+  Book& book = books_[index(learner)];
+  SKERRY_CHECK(book.in_step, "no step of learner " + std::to_string(learner) + " is open");
+  const double now = engine_.now();
+  fact::Steps& run = book.run;
+  const bool same = run.n > 0 && run.t1 == book.since && run.compute_s == compute_s &&
+                    run.tokens == tokens && run.slices_away == book.slices_away &&
+                    run.first + run.n == step;
+  if (!same) {
+    close_run(learner);
+    run = {.t0 = book.since, .t1 = now, .compute_s = compute_s, .tokens = tokens, .first = step,
+           .n = 0, .learner = learner, .slices_away = book.slices_away};
+  }
+  run.t1 = now;
+  run.n += 1;
+  book.in_step = false;
+}
+
+void Books::cut_step(int learner, bool lost) {
+  Book& book = books_[index(learner)];
+  SKERRY_CHECK(book.in_step, "no step of learner " + std::to_string(learner) + " to cut");
+  close_run(learner);
+  book.in_step = false;
+  if (engine_.now() > book.since) {
+    tape_.add(fact::CutStep{book.since, engine_.now(), learner, book.slices_away, lost});
+  }
+}
+
+void Books::lock_step(int learner, double t0, const fact::Steps& steps) {
+  Book& book = books_[index(learner)];
+  close_phase_at(learner, t0);
+  book.joined = true;
+  fact::Steps fact = steps;
+  fact.t0 = t0;
+  fact.t1 = engine_.now();
+  fact.learner = learner;
+  fact.slices_away = book.slices_away;
+  tape_.add(fact);
+}
+
+void Books::cut_lock_step(int learner, double t0, double compute_s, double longest_s, bool lost) {
+  Book& book = books_[index(learner)];
+  close_phase_at(learner, t0);
+  book.joined = true;
+  const double now = engine_.now();
+  if (now <= t0) return;
+  const double computed = lost ? now : std::min(now, t0 + compute_s);
+  tape_.add(fact::CutStep{t0, computed, learner, book.slices_away, lost});
+  const double waited = std::min(now, t0 + longest_s);
+  const auto rest = [&](double from, double to, Cause cause) {
+    if (to <= from) return;
+    tape_.add(fact::Phase{from, to, learner, book.slices_away, cause});
+    book.by_cause[static_cast<std::size_t>(cause)] += to - from;
+  };
+  rest(computed, waited, Cause::kStragglerWait);
+  rest(std::max(computed, waited), now, Cause::kExposedCommunication);
+}
+
+void Books::slices_away(int learner, int count) {
+  Book& book = books_[index(learner)];
+  if (book.slices_away == count) return;
+  SKERRY_CHECK(!book.in_step, "slices of learner " + std::to_string(learner) + " change in mid-step");
+  const bool open = book.open_phase;
+  const Cause cause = book.cause;
+  close_phase(learner);
+  book.slices_away = count;
+  if (open) phase(learner, cause);
+}
+
+void Books::finish() {
+  for (int learner : learners_) {
+    Book& book = books_[index(learner)];
+    if (!book.joined) continue;
+    if (book.in_step) cut_step(learner, false);
+    close_run(learner);
+    close_phase(learner);
+  }
+}
+
+double Books::phase_s(int learner, Cause cause) const {
+  return books_[index(learner)].by_cause[static_cast<std::size_t>(cause)];
+}
+
+}  // namespace skerry

@@ -1,0 +1,264 @@
+#include "sim/protocols/data_parallel.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/error.hpp"
+#include "sim/cost/cost.hpp"
+
+namespace skerry {
+
+namespace {
+
+// Seconds of work between saves (DESIGN: "auto" is Young's rule; the mean time between failures is that of
+// the random faults that stop the job). Scripted faults alone give no rate: an hour.
+double checkpoint_period(const World& w) {
+  const Recovery& r = w.protocol.recovery;
+  if (r.checkpoint_rule == CheckpointRule::kNone) return kNever;
+  if (r.checkpoint_rule == CheckpointRule::kPeriod) return r.checkpoint_every_s;
+  double rate = 0;
+  for (const Fault& fault : w.scenario.faults) {
+    const bool stops = fault.kind == FaultKind::kSliceDown || fault.kind == FaultKind::kIslandDown ||
+                       fault.kind == FaultKind::kRegionDark;
+    if (w.protocol.faults && stops && !fault.scripted) rate += fault.events_per_s_nominal;
+  }
+  if (rate <= 0) return 3600.0;
+  const double mtbf = 1.0 / rate;
+  return r.checkpoint_rule == CheckpointRule::kYoung
+             ? young_interval_s(mtbf, r.checkpoint_save_s)
+             : daly_interval_s(mtbf, r.checkpoint_save_s);
+}
+
+Task<void> watch(Signal& from, Signal& to) {
+  for (;;) {
+    co_await from.wait();
+    to.notify();
+  }
+}
+
+}  // namespace
+
+DataParallel::DataParallel(World& world)
+    : w_(world),
+      members_(world.scenario.learners.size()),
+      event_(world.engine, "the end of the step or a change of hardware"),
+      watcher_(world.engine, "hardware watch", watch(world.fleet.anything_changed(), event_)),
+      job_(world.engine, world.protocol.name, job()) {
+  const double bytes = model_wire_bytes(w_.scenario.charged);
+  bucket_bytes_.assign(static_cast<std::size_t>(w_.protocol.buckets), bytes / w_.protocol.buckets);
+  // An elastic job survives a loss with its state, so Young's rule gives it nothing to save for.
+  const bool saves = !w_.protocol.elastic
+                         ? w_.protocol.recovery.resume == Resume::kFromCheckpoint
+                         : w_.protocol.recovery.checkpoint_rule == CheckpointRule::kPeriod;
+  if (saves) checkpoint_every_s_ = checkpoint_period(w_);
+  w_.engine.explain_deadlock([this] { return waits(); });
+}
+
+std::string DataParallel::waits() const {
+  std::string text = w_.protocol.name + " waits for " + waits_;
+  for (int m : w_.protocol.learners) {
+    if (w_.fleet.slices_present(m) < w_.learner(m).slices) {
+      text += "; " + w_.learner(m).name + " has " + std::to_string(w_.fleet.slices_present(m)) +
+              " of " + std::to_string(w_.learner(m).slices) + " slices";
+    }
+  }
+  return text;
+}
+
+Task<void> DataParallel::job() {
+  co_await begin();
+  for (;;) {
+    if (lost_anything() || anything_back()) co_await recover();
+    co_await save_if_due();
+    if (lost_anything()) continue;
+    const std::int64_t n = calm_steps();
+    if (n > 0) {
+      co_await stretch(n);
+    } else {
+      co_await step();
+    }
+    if (w_.stop_reached()) co_return;
+  }
+}
+
+// Learners that join later (start_s) count as an island that comes back; the job starts with the first.
+Task<void> DataParallel::begin() {
+  double first = kNever;
+  for (int m : w_.protocol.learners) first = std::min(first, w_.learner(m).start_s);
+  co_await until(w_.engine, first);
+  for (int m : w_.protocol.learners) {
+    if (w_.learner(m).start_s <= first && w_.fleet.up(m)) adopt(m);
+  }
+  all(Cause::kInfrastructureRecovery);
+}
+
+void DataParallel::adopt(int m) {
+  Member& me = member(m);
+  if (me.joined) {
+    me.mesh.adopt(w_.fleet);
+  } else {
+    me.mesh = Mesh(w_.fleet, m, w_.learner(m).slices);
+    me.joined = true;
+  }
+  w_.books.slices_away(m, me.mesh.out());
+}
+
+bool DataParallel::lost_anything() {
+  bool lost = false;
+  for (int m : w_.protocol.learners) {
+    if (member(m).joined && member(m).mesh.note_losses(w_.fleet)) lost = true;
+  }
+  return lost;
+}
+
+// A whole island takes the step in progress with it whatever the rule; a slice only when the rule says so.
+bool DataParallel::abort_now() {
+  if (!lost_anything()) return false;
+  if (w_.protocol.recovery.step_in_progress == StepInProgress::kLost) return true;
+  return std::any_of(w_.protocol.learners.begin(), w_.protocol.learners.end(),
+                     [&](int m) { return member(m).joined && !w_.fleet.up(m); });
+}
+
+bool DataParallel::anything_back() const {
+  for (int m : w_.protocol.learners) {
+    if (w_.learner(m).start_s > w_.engine.now()) continue;
+    if (member(m).joined ? member(m).mesh.anything_back(w_.fleet) : w_.fleet.up(m)) return true;
+  }
+  return false;
+}
+
+DataParallel::Shape DataParallel::shape_now() const {
+  Shape shape;
+  shape.epoch = w_.network.epoch();
+  for (int m : w_.protocol.learners) {
+    if (!member(m).joined) continue;
+    shape.learners.push_back(m);
+    shape.step_s.push_back(w_.step_s(m));
+    shape.longest_s = std::max(shape.longest_s, shape.step_s.back());
+  }
+  return shape;
+}
+
+// The buckets of one step over the wire, beside the computation.
+Task<void> DataParallel::communicate(Shape shape) {
+  const double t0 = w_.engine.now();
+  const double forward = shape.longest_s * (1.0 - w_.protocol.backward_share);
+  const double backward = shape.longest_s * w_.protocol.backward_share;
+  std::vector<int> regions;
+  for (int m : shape.learners) regions.push_back(w_.learner(m).region);
+  const double n = static_cast<double>(bucket_bytes_.size());
+  for (std::size_t k = 0; k < bucket_bytes_.size(); ++k) {
+    Collective collective = all_reduce(w_.scenario, w_.protocol.all_reduce, w_.protocol.star_region,
+                                       regions, bucket_bytes_[k]);
+    const double ready = t0 + forward + backward * static_cast<double>(k + 1) / n;
+    if (!w_.protocol.ideal_network) {
+      const double start = ready + collective.lead_s;
+      if (start > w_.engine.now()) co_await until(w_.engine, start);
+      collective.lead_s = 0;
+      if (!collective.first.empty()) co_await w_.network.collective(collective);
+    }
+  }
+  if (t0 + shape.longest_s > w_.engine.now()) co_await until(w_.engine, t0 + shape.longest_s);
+  event_.notify();
+}
+
+void DataParallel::stepping(bool on) {
+  for (int m : w_.protocol.learners) w_.faults.stepping(m, on && member(m).joined);
+}
+
+// One step through the network. When chips are lost and the step cannot count, it is cut.
+Task<void> DataParallel::step() {
+  current_ = shape_now();
+  step_began_ = w_.engine.now();
+  waits_ = "the end of a step";
+  stepping(true);
+  w_.network.mark();
+  Process real(w_.engine, "step", communicate(current_));
+  while (!real.done()) {
+    co_await event_.wait();
+    sort_absent(Cause::kInfrastructureRecovery);
+    if (real.done() || !abort_now()) continue;
+    real.kill();
+    stepping(false);
+    for (int m : current_.learners) {
+      w_.books.cut_lock_step(m, step_began_, 0, 0, true);
+    }
+    step_began_ = kNever;
+    co_return;
+  }
+  stepping(false);
+  const double length = w_.engine.now() - step_began_;
+  // A step that no change touched stands for the next ones of its shape.
+  const bool calm = shape_now() == current_;
+  known_ = calm ? current_ : Shape{};
+  known_s_ = calm ? length : 0;
+  write_steps(step_began_, 1, current_, length);
+  step_began_ = kNever;
+}
+
+// How many equal steps follow each other without a change until the next fault or repair, the next save
+// or the stop rule. Exact, since a lock-step protocol starts every step from an idle network and the dates
+// of all changes to come are known.
+std::int64_t DataParallel::calm_steps() const {
+  if (known_s_ <= 0 || shape_now() != known_) return 0;
+  double round_tokens = 0;
+  for (int m : known_.learners) round_tokens += w_.tokens(m, member(m).mesh.size());
+  double calm_until = std::min(w_.faults.next_change_date(), w_.scenario.stop.simulated_s);
+  for (int m : w_.protocol.learners) {
+    const double start = w_.learner(m).start_s;
+    if (start > w_.engine.now()) calm_until = std::min(calm_until, start);
+  }
+  const double whole = std::floor((calm_until - w_.engine.now()) / known_s_ * (1.0 - 1e-12));
+  const double to_stop = std::ceil((w_.tokens_wanted() - 0.5) / round_tokens);
+  const double to_save =
+      checkpoint_every_s_ < kNever
+          ? std::ceil((checkpoint_every_s_ - worked_since_save_s_) / known_s_ * (1.0 - 1e-12))
+          : kNever;
+  const double n = std::min({whole, to_stop, to_save, 1e15});
+  return n >= 1 ? static_cast<std::int64_t>(n) : 0;
+}
+
+// n steps as one fact, without events.
+Task<void> DataParallel::stretch(std::int64_t n) {
+  const double t0 = w_.engine.now();
+  current_ = known_;
+  step_began_ = t0;
+  waits_ = "the end of a stretch of steps";
+  stepping(true);
+  co_await until(w_.engine, t0 + static_cast<double>(n) * known_s_);
+  stepping(false);
+  step_began_ = kNever;
+  w_.network.repeat(static_cast<double>(n));
+  write_steps(t0, n, known_, known_s_);
+}
+
+void DataParallel::write_steps(double t0, std::int64_t n, const Shape& shape, double length) {
+  w_.tape.add(fact::Reduce{t0, steps_ + 1, n, static_cast<int>(shape.learners.size())});
+  double tokens = 0;
+  for (std::size_t i = 0; i < shape.learners.size(); ++i) {
+    const int m = shape.learners[i];
+    fact::Steps steps;
+    steps.compute_s = shape.step_s[i];
+    steps.straggler_wait_s = shape.longest_s - shape.step_s[i];
+    steps.exposed_s = length - shape.longest_s;
+    steps.tokens = w_.tokens(m, member(m).mesh.size());
+    steps.first = steps_ + 1;
+    steps.n = n;
+    w_.books.lock_step(m, t0, steps);
+    tokens += steps.tokens * static_cast<double>(n);
+  }
+  steps_ += n;
+  tokens_since_save_ += tokens;
+  worked_since_save_s_ += length * static_cast<double>(n);
+  w_.earn(tokens);
+}
+
+void DataParallel::cut_at_end() {
+  if (step_began_ >= kNever) return;
+  for (std::size_t i = 0; i < current_.learners.size(); ++i) {
+    w_.books.cut_lock_step(current_.learners[i], step_began_, current_.step_s[i],
+                           current_.longest_s, false);
+  }
+}
+
+}  // namespace skerry

@@ -1,0 +1,93 @@
+// Synchronous data-parallel training over all islands: one gradient all-reduce a step, everybody in
+// lock-step. The one special case beside the DiLoCo family.
+//
+// A step: forward, then backward in `buckets` equal parts; the all-reduce of a bucket may start when all
+// learners have it (the slowest decides) and its lead has passed; buckets go one after the other; the step
+// ends with compute and the last bucket. Law for an idle network of slowest port B (bits/s), volume factor
+// ρ, payload V bits, n buckets, step T: max(T + ρV/(nB), T_fwd + T_bwd/n + ρV/B) + lead.
+//
+// Failures. Non-elastic: everything stops; `all_slices_back` waits for every chip and goes on;
+// `from_checkpoint` restarts the job from the last save. Elastic: after slice_down_s go on with fewer
+// slices or islands (batch shrinks, step time stays); a returning slice costs scale_up_s, a returning
+// island 3 × the model over the WAN and scale_up_s; all learners wait meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/protocols/mesh.hpp"
+#include "sim/protocols/world.hpp"
+
+namespace skerry {
+
+class DataParallel {
+ public:
+  explicit DataParallel(World& world);
+
+  // After World::run(): books the step in progress.
+  void cut_at_end();
+  std::string waits() const;   // what the job waits for (deadlock message)
+
+ private:
+  struct Member {              // one learner's place in the job
+    bool joined = false;       // its state is in the job
+    Mesh mesh;
+  };
+  struct Shape {               // what decides the length of a step
+    std::uint64_t epoch = 0;   // of the network's capacities
+    std::vector<int> learners;
+    std::vector<double> step_s;
+    double longest_s = 0;
+    bool operator==(const Shape&) const = default;
+  };
+
+  Task<void> job();
+  Task<void> begin();
+  Task<void> step();                            // one real step, or what is left of it after a loss
+  Task<void> communicate(Shape shape);          // compute and buckets of one step
+  std::int64_t calm_steps() const;              // equal steps that nothing can disturb
+  Task<void> stretch(std::int64_t n);           // all of them at once
+  Task<void> save_if_due();
+
+  bool lost_anything();                         // a mesh holds a slice that is or was away
+  bool abort_now();                             // … and the step in progress cannot count
+  bool anything_back() const;                   // a chip is there that no mesh holds
+
+  Task<void> recover();                         // one reaction; the job looks again afterwards
+  Task<void> shrink();                          // elastic: go on with what is left
+  Task<void> grow();                            // elastic: take back what returned
+  Task<void> copy_state(std::vector<int> newcomers, bool* disturbed);
+  Task<void> copy_over_wan(std::vector<int> newcomers);
+  Task<void> wait_for_all();                    // non-elastic
+  Task<void> restart();                         // from the last save
+  Task<void> pause(double seconds, Cause cause, bool* disturbed);
+  bool all_here() const;                        // every slice of every learner that has started
+  bool anybody_here() const;
+  void drop_losses();
+  void adopt(int learner);
+  void all(Cause cause);                        // phase of everybody who is up; the rest is down
+  void sort_absent(Cause cause);                // the same for those outside the job
+  void stepping(bool on);
+  Shape shape_now() const;
+  void write_steps(double t0, std::int64_t n, const Shape& shape, double step_s);
+
+  Member& member(int m) { return members_[static_cast<std::size_t>(m)]; }
+  const Member& member(int m) const { return members_[static_cast<std::size_t>(m)]; }
+
+  World& w_;
+  std::vector<Member> members_;                 // per scenario learner
+  Signal event_;                                // the step in progress ended, or hardware changed
+  std::vector<double> bucket_bytes_;
+  Shape known_;                                 // shape of the last real step that nothing disturbed
+  double known_s_ = 0;                          // and its length
+  Shape current_;
+  double step_began_ = kNever;                  // kNever: no step in progress
+  std::int64_t steps_ = 0, saved_step_ = 0;
+  double checkpoint_every_s_ = kNever;
+  double worked_since_save_s_ = 0, tokens_since_save_ = 0;
+  const char* waits_ = "nothing";
+  Process watcher_, job_;
+};
+
+}  // namespace skerry

@@ -1,0 +1,102 @@
+#include "sim/protocols/diloco.hpp"
+
+#include <algorithm>
+
+namespace skerry {
+
+namespace {
+
+// Offsets t_p spread P fragments evenly over the period H: fragment p is due when t mod H = floor(p·H/P).
+// → by t mod H, the fragment due (−1 = none) and the number of clocks since one was.
+void fill_due_tables(int period, int fragments, std::vector<int>* due, std::vector<int>* back) {
+  due->assign(static_cast<std::size_t>(period), -1);
+  back->assign(static_cast<std::size_t>(period), 0);
+  for (std::int64_t p = 0; p < fragments; ++p) {
+    (*due)[static_cast<std::size_t>(p * period / fragments)] = static_cast<int>(p);
+  }
+  for (std::size_t slot = 1; slot < due->size(); ++slot) {   // slot 0 always has one
+    if ((*due)[slot] < 0) (*back)[slot] = (*back)[slot - 1] + 1;
+  }
+}
+
+bool regions_can_fail(const Scenario& scenario) {
+  const auto hits = [](FaultKind kind) {
+    return kind == FaultKind::kRegionDark || kind == FaultKind::kLinkCut;
+  };
+  return std::any_of(scenario.faults.begin(), scenario.faults.end(),
+                     [&](const Fault& fault) { return hits(fault.kind); }) ||
+         std::any_of(scenario.plan.begin(), scenario.plan.end(),
+                     [&](const PlanLine& line) { return hits(line.kind); });
+}
+
+}  // namespace
+
+Diloco::Diloco(World& world)
+    : w_(world),
+      p_(world.protocol),
+      fragment_bytes_(fragment_bytes(world.scenario.charged, world.protocol.fragments)),
+      states_(world.scenario.learners.size()),
+      reports_(world.scenario.learners.size()),
+      version_(static_cast<std::size_t>(world.protocol.fragments), 0),
+      regions_can_fail_(world.protocol.faults && regions_can_fail(world.scenario)),
+      in_ring_(world.scenario.regions.size() + 1, 1),
+      known_versions_(world.scenario.regions.size() + 1),
+      report_arrived_(world.engine, "reports"),
+      round_ended_(world.engine, "a round in flight to end"),
+      wire_event_(world.engine, "the wire"),
+      ring_changed_(world.engine, "a shard in contact"),
+      peers_changed_(world.engine, "a peer with state") {
+  double total = 0;
+  for (double bytes : fragment_bytes_) total += bytes;
+  for (double bytes : fragment_bytes_) {
+    fragment_share_.push_back(total > 0 ? bytes / total : 1.0 / p_.fragments);
+  }
+  fill_due_tables(p_.sync_period_steps, p_.fragments, &due_table_, &back_table_);
+  for (int m : p_.learners) {
+    LearnerState& me = at(m);
+    me.counters.resize(static_cast<std::size_t>(p_.fragments));
+    me.delivered = std::make_unique<Signal>(w_.engine, "a fragment for " + w_.learner(m).name);
+    step_ema_s_ += w_.step_s(m) / static_cast<double>(p_.learners.size());
+    const int region = w_.learner(m).region;
+    if (std::find(regions_.begin(), regions_.end(), region) == regions_.end()) {
+      regions_.push_back(region);
+    }
+  }
+  sync_ema_s_ = ideal_seconds(w_.scenario, exchange(0, p_.learners));
+  for (int m : p_.learners) {
+    at(m).island = Process(w_.engine, w_.learner(m).name + " (island)", island(m));
+  }
+  for (int region : regions_) {
+    if (regions_can_fail_ && region >= 0) {
+      const std::string& name = w_.scenario.regions[static_cast<std::size_t>(region)].name;
+      shards_.emplace_back(w_.engine, name + " (shards)", shard(region));
+    }
+  }
+  syncer_ = Process(w_.engine, "syncer", syncer());
+  w_.engine.explain_deadlock([this] { return waits(); });
+}
+
+Diloco::~Diloco() {
+  syncer_.kill();
+  rounds_.clear();
+  shards_.clear();
+  for (LearnerState& state : states_) {
+    state.island.kill();
+    state.life.kill();
+  }
+}
+
+std::string Diloco::waits() const {
+  std::string text = p_.name + ": the syncer has " + std::to_string(reports_now_) + " of " +
+                     std::to_string(quorum_now()) + " reports for clock " +
+                     std::to_string(closed_clock_ + 1);
+  std::string missing;
+  for (int m : p_.learners) {
+    if (reported(m, closed_clock_ + 1)) continue;
+    missing += (missing.empty() ? "" : ", ") + w_.learner(m).name;
+    if (!at(m).joined) missing += w_.fleet.up(m) ? " (recovering)" : " (down)";
+  }
+  return missing.empty() ? text : text + " and waits for " + missing;
+}
+
+}  // namespace skerry

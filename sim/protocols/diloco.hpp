@@ -1,0 +1,169 @@
+// The DiLoCo family: DiLoCo, Streaming DiLoCo and Decoupled DiLoCo (arXiv 2604.21428, Algorithms 1 and 2)
+// are one protocol with other constants.
+//
+//   learner.cpp    Algorithm 1: step, report, take what has arrived; islands that come and go
+//   syncer.cpp     Algorithm 2: collect reports, close, pull, merge over the wire, outer step, send
+//   recovery.cpp   state of a returning learner from a peer; shards that leave and return
+//
+// Letters of the paper: M learners, K quorum, P fragments, H period, τ overlap, t the syncer's clock,
+// t_m a learner's step, Θ_p(t) a version of fragment p.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/cost/cost.hpp"
+#include "sim/protocols/mesh.hpp"
+#include "sim/protocols/world.hpp"
+
+namespace skerry {
+
+// w = c_tokens × (c_tokens / c_steps): quantity times quality (arXiv 2604.21428). Requires c_steps > 0.
+inline double token_weight(double c_tokens, double c_steps) { return c_tokens * c_tokens / c_steps; }
+
+class Diloco {
+ public:
+  explicit Diloco(World& world);
+  ~Diloco();                             // processes end before the signals they wait for
+  Diloco(const Diloco&) = delete;
+  Diloco& operator=(const Diloco&) = delete;
+  std::string waits() const;             // who waits for whom (deadlock message)
+
+ private:
+  // ------------------------------------------------------------ what a learner holds
+  struct Counter {                       // of one fragment, since the learner last received it
+    std::int64_t step = 0;               // t_m at that moment
+    double tokens = 0;
+    std::int64_t step_before = 0;        // the same of the time before: a report sent at the boundary at
+    double tokens_before = 0;            // which the fragment arrived counts from there
+    double kept_chip_s = 0;              // work done when the fragment last merged or arrived; what came
+    double kept_tokens = 0;              // since is lost in a crash
+    std::int64_t clock = 0;              // version received
+  };
+  struct Delivery {                      // (Θ_p, t) on its way into a learner
+    std::int64_t clock = 0;
+    std::int64_t pulled_step = -1;       // this learner's t_m when p was pulled; −1 = it was away
+    int fragment = 0;
+    bool participated = false;
+  };
+  struct LearnerState {
+    bool joined = false;                 // has a state and steps
+    bool recovering = false;             // buffers what the syncer sends
+    bool copying = false;                // receives its state over the wide area
+    bool state_lost = false;             // chips are there, but none that holds the state
+    std::int64_t step = 0;               // t_m
+    double tokens = 0;                   // charged tokens done in its life, never reset
+    double chip_seconds = 0;             // compute chip-seconds likewise
+    std::int64_t clock = 0;              // newest t_s received
+    std::int64_t waits_for_clock = 0;    // 0 = does not wait
+    std::vector<Counter> counters;       // per fragment
+    std::vector<Delivery> inbox;
+    Mesh mesh;
+    Process island, life;                // watches the chips; steps
+    std::unique_ptr<Signal> delivered;   // something arrived in the inbox, or hardware changed
+  };
+  struct Report {                        // newest metadata of a learner at the coordinator
+    std::int64_t step = -1;
+    double tokens = 0;
+    bool fresh = false;                  // arrived since the last collection closed
+  };
+  struct Message {                       // metadata on its way
+    Diloco* to = nullptr;
+    int learner = 0;
+    std::int64_t step = 0;
+    double tokens = 0;
+  };
+
+  // ------------------------------------------------------------ learner.cpp
+  Task<void> island(int m);                     // owns the life; chips lost whole end it
+  Task<void> life(int m, bool first);
+  Task<void> inner_step(int m);
+  Task<void> reconfigure(int m);                // slices left or came back
+  Task<void> pause(int m, double seconds, Cause cause);  // ends early when more slices leave
+  Task<void> wait_at_overlap(int m);
+  void push_report(int m);
+  void report_arrives(int m, std::int64_t step, double tokens);
+  static void on_message(void* message);
+  void take_pending(int m);
+  void overwrite(int m, const Delivery& delivery);
+  void leave(int m);
+  void join(int m, std::int64_t step);
+  Cause why_waiting(int m) const;
+
+  // ------------------------------------------------------------ syncer.cpp
+  Task<void> syncer();
+  Task<void> collect(std::int64_t t, std::vector<int>* reporters);
+  Task<void> round(std::int64_t t, int p, std::vector<int> reporters);
+  Task<void> decide_and_pull(std::int64_t t, int p, std::vector<int> reporters,
+                             std::vector<std::int64_t>* pulled, std::vector<int>* merged);
+  Task<void> over_the_wire(std::int64_t t, int p, std::vector<int> merged);
+  Task<void> one_exchange(Collective collective);
+  void close_collection(std::int64_t t, double waited_s, double grace_s, std::vector<int>* reporters);
+  Collective exchange(int p, const std::vector<int>& merged) const;
+  void weigh(std::int64_t t, int p, int m);
+  void send_to_learners(std::int64_t t, int p, const std::vector<std::int64_t>& pulled,
+                        const std::vector<int>& merged);
+  bool reported(int m, std::int64_t t) const;
+  void recount();                               // reports and expected reporters of the open collection
+  int quorum_now() const;                       // K, or fewer when on_loss is continue
+  double grace_window() const;                  // ξ_grace ≤ γ·ξ_slack
+  int due(std::int64_t t) const;                // fragment due at clock t, −1 = none
+  std::int64_t last_due(std::int64_t t) const;  // newest clock ≤ t at which one is, 0 = none
+  int coordinator() const;                      // region of the coordinating shard; −1 = none is live
+
+  // ------------------------------------------------------------ recovery.cpp
+  Task<void> recover(int m);                    // until it may join
+  Task<void> first_fragment(int m, std::int64_t* t_s);
+  Task<void> copy_from_peer(int m, std::int64_t t_s, bool* done);
+  Task<void> copy_over_wan(int m, int donor);
+  void start_from_global(int m);
+  int choose_donor(int m) const;
+  bool anybody_has_state() const;
+  Task<void> shard(int region);                 // membership of a region's shards in the ring
+  Task<void> catch_up(int region, bool* done);  // fetches fragments merged without it
+  Task<void> fetch(int from_region, int region, double bytes);
+  void rejoin(int region);
+  void membership_changed();
+  void peers_changed();                         // somebody gained, lost or advanced a state
+  double missed_bytes(int region) const;
+  int region_in_ring(int near) const;           // nearest other region in the ring, −2 = none
+  bool in_contact(int m) const;                 // its region's shards are in the ring
+
+  LearnerState& at(int m) { return states_[static_cast<std::size_t>(m)]; }
+  const LearnerState& at(int m) const { return states_[static_cast<std::size_t>(m)]; }
+  std::size_t shard_index(int region) const { return static_cast<std::size_t>(region + 1); }
+
+  World& w_;
+  const Protocol& p_;
+  std::vector<double> fragment_bytes_;
+  std::vector<double> fragment_share_;
+  std::vector<LearnerState> states_;            // per scenario learner
+  std::vector<Report> reports_;
+  std::deque<Message> messages_;
+  std::vector<Message*> free_messages_;
+
+  // Syncer
+  std::vector<int> due_table_, back_table_;     // by t mod H: fragment due; clocks since one was
+  std::int64_t closed_clock_ = 0;               // newest clock whose collection closed
+  int reports_now_ = 0;                         // reporters of clock closed_clock_ + 1
+  int expected_ = 0;                            // joined learners in contact
+  int wake_at_ = 1;                             // count that the collection waits for
+  std::vector<std::int64_t> version_;           // clock of Θ_p, per fragment
+  double step_ema_s_ = 0, quorum_ema_s_ = 0, sync_ema_s_ = 0;   // ξ_step, ξ_quorum, ξ_sync
+  int rounds_open_ = 0;
+  std::deque<std::int64_t> wire_queue_;         // open rounds in clock order; the first `in_flight`
+                                                // may use the wire
+  bool regions_can_fail_ = false;
+  std::vector<int> regions_;                    // with participating learners; −1 without regions
+  std::vector<char> in_ring_;                   // by shard_index
+  std::vector<std::vector<std::int64_t>> known_versions_;  // of a region that left the ring
+  Signal report_arrived_, round_ended_, wire_event_, ring_changed_, peers_changed_;
+  std::deque<Process> rounds_;
+  std::vector<Process> shards_;
+  Process syncer_;
+};
+
+}  // namespace skerry

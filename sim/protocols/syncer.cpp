@@ -1,0 +1,228 @@
+// Algorithm 2: for each clock t the syncer collects reports until a quorum and a grace window have passed;
+// if a fragment is due it is pulled from the reporters, merged by an all-reduce between the shards, taken
+// through the outer step and sent to all connected learners. Rounds are pipelined, at most τ in flight.
+#include <algorithm>
+
+#include "sim/base/error.hpp"
+#include "sim/protocols/diloco.hpp"
+
+namespace skerry {
+
+Task<void> Diloco::syncer() {
+  for (std::int64_t t = 1;; ++t) {
+    while (rounds_open_ >= std::max(1, p_.overlap_steps)) co_await round_ended_.wait();
+    while (!rounds_.empty() && rounds_.front().done()) rounds_.pop_front();
+    std::vector<int> reporters;
+    co_await collect(t, &reporters);
+    const int p = due(t);
+    if (p < 0) continue;
+    rounds_open_ += 1;
+    wire_queue_.push_back(t);
+    rounds_.emplace_back(w_.engine, "round", round(t, p, std::move(reporters)));
+  }
+}
+
+// Receives metadata until K learners have reported, then for the length of the grace window or until all
+// connected learners have. ξ_quorum runs from the first report: before it nothing grows stale.
+Task<void> Diloco::collect(std::int64_t t, std::vector<int>* reporters) {
+  const double a = p_.moving_average_weight;
+  while (coordinator() < -1 || !w_.fleet.reachable(coordinator())) co_await ring_changed_.wait();
+  recount();
+  wake_at_ = 1;
+  while (reports_now_ < 1) co_await report_arrived_.wait();
+  const double first = w_.engine.now();
+  while (reports_now_ < (wake_at_ = quorum_now())) co_await report_arrived_.wait();
+  const double waited = w_.engine.now() - first;
+  quorum_ema_s_ = (1 - a) * quorum_ema_s_ + a * waited;
+  const double opened = w_.engine.now();
+  if (p_.grace == Grace::kSlack) {
+    const double closes = opened + grace_window();
+    while (w_.engine.now() < closes && reports_now_ < (wake_at_ = expected_)) {
+      if (!co_await report_arrived_.until_or(closes)) break;
+    }
+  }
+  close_collection(t, waited, w_.engine.now() - opened, reporters);
+}
+
+void Diloco::close_collection(std::int64_t t, double waited_s, double grace_s,
+                              std::vector<int>* reporters) {
+  for (int m : p_.learners) {
+    if (!reported(m, t)) continue;
+    reporters->push_back(m);
+    reports_[static_cast<std::size_t>(m)].fresh = false;
+  }
+  closed_clock_ = t;
+  w_.tape.add(fact::Close{w_.engine.now(), waited_s, grace_s, t, due(t),
+                          static_cast<int>(reporters->size())});
+  for (int m : p_.learners) {
+    const std::int64_t need = at(m).waits_for_clock;
+    if (need > 0 && need <= t) w_.books.phase(m, Cause::kExposedCommunication);
+  }
+}
+
+double Diloco::grace_window() const {
+  const double slack = p_.overlap_steps * step_ema_s_ - (quorum_ema_s_ + sync_ema_s_);
+  return std::clamp(p_.grace_margin * slack, 0.0, p_.grace_limit_steps * step_ema_s_);
+}
+
+// A waiting learner sends no new metadata: its last one still holds for every clock up to its step.
+bool Diloco::reported(int m, std::int64_t t) const {
+  const Report& report = reports_[static_cast<std::size_t>(m)];
+  if (!at(m).joined || !in_contact(m)) return false;
+  return report.fresh || (p_.learner_waits == LearnerWaits::kAtOverlap && report.step >= t);
+}
+
+// Counted anew when learners join or leave; a report only adds itself.
+void Diloco::recount() {
+  reports_now_ = expected_ = 0;
+  for (int m : p_.learners) {
+    reports_now_ += reported(m, closed_clock_ + 1) ? 1 : 0;
+    expected_ += at(m).joined && in_contact(m) ? 1 : 0;
+  }
+}
+
+int Diloco::quorum_now() const {
+  if (p_.on_loss == OnLoss::kWait) return p_.quorum;
+  return std::max(1, std::min(p_.quorum, expected_));
+}
+
+int Diloco::due(std::int64_t t) const {
+  return due_table_[static_cast<std::size_t>(t % p_.sync_period_steps)];
+}
+
+std::int64_t Diloco::last_due(std::int64_t t) const {
+  if (t <= 0) return 0;
+  return std::max<std::int64_t>(
+      0, t - back_table_[static_cast<std::size_t>(t % p_.sync_period_steps)]);
+}
+
+int Diloco::coordinator() const {
+  if (p_.syncer == SyncerPlace::kCentral) return p_.syncer_region;
+  for (int region : regions_) {
+    if (in_ring_[shard_index(region)] != 0) return region;
+  }
+  return -2;
+}
+
+Task<void> Diloco::round(std::int64_t t, int p, std::vector<int> reporters) {
+  const double closed = w_.engine.now();
+  std::vector<std::int64_t> pulled(states_.size(), -1);
+  std::vector<int> merged;
+  co_await decide_and_pull(t, p, std::move(reporters), &pulled, &merged);
+  const auto on_wire = [&] {
+    const auto end = wire_queue_.begin() +
+                     std::min<std::ptrdiff_t>(p_.in_flight, std::ssize(wire_queue_));
+    return std::find(wire_queue_.begin(), end, t) != end;
+  };
+  while (!on_wire()) co_await wire_event_.wait();
+  const double began = w_.engine.now();
+  co_await over_the_wire(t, p, merged);
+  wire_queue_.erase(std::find(wire_queue_.begin(), wire_queue_.end(), t));
+  wire_event_.notify();
+  w_.tape.add(fact::Merge{w_.engine.now(), began, t, p, static_cast<int>(merged.size())});
+  w_.tape.add(fact::OuterStep{w_.engine.now(), t, p});
+  version_[static_cast<std::size_t>(p)] = t;
+  const double a = p_.moving_average_weight;
+  sync_ema_s_ = (1 - a) * sync_ema_s_ + a * (w_.engine.now() - closed);
+  send_to_learners(t, p, pulled, merged);
+  rounds_open_ -= 1;
+  round_ended_.notify();
+}
+
+// The decision travels one way; each shard copies the fragment of its learner when it arrives.
+Task<void> Diloco::decide_and_pull(std::int64_t t, int p, std::vector<int> reporters,
+                                   std::vector<std::int64_t>* pulled, std::vector<int>* merged) {
+  const double closed = w_.engine.now();
+  const int from = coordinator();
+  std::vector<char> asked(states_.size(), 0);
+  for (int m : reporters) asked[static_cast<std::size_t>(m)] = 1;
+  std::vector<std::pair<double, int>> arrivals;
+  for (int region : regions_) {
+    if (in_ring_[shard_index(region)] == 0) continue;
+    arrivals.emplace_back(w_.network.latency_s(from, region), region);
+  }
+  std::stable_sort(arrivals.begin(), arrivals.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [latency, region] : arrivals) {
+    if (closed + latency > w_.engine.now()) co_await until(w_.engine, closed + latency);
+    for (int m : p_.learners) {
+      LearnerState& peer = at(m);
+      if (w_.learner(m).region != region || !peer.joined) continue;
+      (*pulled)[static_cast<std::size_t>(m)] = peer.step;
+      if (asked[static_cast<std::size_t>(m)] == 0) continue;
+      w_.tape.add(fact::Pull{w_.engine.now(), t, peer.step, m, p});
+      weigh(t, p, m);
+      Counter& counter = peer.counters[static_cast<std::size_t>(p)];
+      counter.kept_chip_s = peer.chip_seconds;
+      counter.kept_tokens = peer.tokens;
+      merged->push_back(m);
+    }
+  }
+  std::sort(merged->begin(), merged->end());
+}
+
+// w = c_tokens² / c_steps, with the counters of the report: those since p was received, and for a report
+// sent at the very boundary at which p arrived, since the time before.
+void Diloco::weigh(std::int64_t t, int p, int m) {
+  const Report& report = reports_[static_cast<std::size_t>(m)];
+  const Counter& counter = at(m).counters[static_cast<std::size_t>(p)];
+  const bool before = counter.step >= report.step;
+  const double c_steps =
+      static_cast<double>(report.step - (before ? counter.step_before : counter.step));
+  const double c_tokens = report.tokens - (before ? counter.tokens_before : counter.tokens);
+  const double weight = c_steps > 0 && c_tokens > 0 ? token_weight(c_tokens, c_steps) : 0.0;
+  w_.tape.add(fact::Weigh{t, std::max(c_steps, 0.0), std::max(c_tokens, 0.0), weight, m, p});
+}
+
+// Shards hold full replicas, so all of them take part, merged learner or not. A central syncer receives
+// the fragment of every merged learner and sends the result to every connected one.
+Collective Diloco::exchange(int p, const std::vector<int>& merged) const {
+  const double bytes = fragment_bytes_[static_cast<std::size_t>(p)];
+  const auto over = [&](const std::vector<int>& learners) {
+    std::vector<int> regions;
+    for (int m : learners) {
+      if (in_contact(m)) regions.push_back(w_.learner(m).region);
+    }
+    if (p_.syncer == SyncerPlace::kCentral) {
+      return all_reduce(w_.scenario, AllReduce::kStar, p_.syncer_region, regions, bytes);
+    }
+    return all_reduce(w_.scenario, p_.all_reduce, p_.star_region, regions, bytes);
+  };
+  Collective collective = over(p_.learners);
+  if (p_.syncer == SyncerPlace::kCentral) collective.first = over(merged).first;
+  return collective;
+}
+
+Task<void> Diloco::one_exchange(Collective collective) {
+  co_await w_.network.collective(collective);
+  wire_event_.notify();
+}
+
+// The all-reduce; when shards leave or return it begins again with those that are there.
+Task<void> Diloco::over_the_wire(std::int64_t t, int p, std::vector<int> merged) {
+  if (!regions_can_fail_) {
+    co_await w_.network.collective(exchange(p, merged));
+    co_return;
+  }
+  for (;;) {
+    const std::vector<char> ring = in_ring_;
+    Process wire(w_.engine, "all-reduce", one_exchange(exchange(p, merged)));
+    while (!wire.done() && in_ring_ == ring) co_await wire_event_.wait();
+    if (wire.done()) co_return;
+    wire.kill();
+    w_.tape.add(fact::Abandon{w_.engine.now(), t, p, true});
+  }
+}
+
+void Diloco::send_to_learners(std::int64_t t, int p, const std::vector<std::int64_t>& pulled,
+                              const std::vector<int>& merged) {
+  for (int m : p_.learners) {
+    LearnerState& to = at(m);
+    if (!in_contact(m) || !(to.joined || to.recovering)) continue;
+    to.inbox.push_back({t, pulled[static_cast<std::size_t>(m)], p,
+                        std::binary_search(merged.begin(), merged.end(), m)});
+    to.delivered->notify();
+  }
+}
+
+}  // namespace skerry

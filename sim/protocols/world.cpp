@@ -1,0 +1,100 @@
+#include "sim/protocols/world.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/scenario/load.hpp"
+
+namespace skerry {
+
+namespace {
+
+double horizon_steps(const Scenario& scenario, const Protocol& protocol) {
+  double fastest = kNever;
+  for (int m : protocol.learners) {
+    fastest = std::min(fastest, scenario.learners[static_cast<std::size_t>(m)].step_s);
+  }
+  if (!scenario.stop.tokens) return std::ceil(scenario.stop.simulated_s / fastest);
+  const double round = static_cast<double>(protocol.learners.size()) *
+                       scenario.charged.tokens_per_learner_step;
+  return std::ceil(*scenario.stop.tokens / round);
+}
+
+}  // namespace
+
+World::World(const Scenario& scenario_in, int protocol_index, std::uint64_t seed,
+             const std::string& scenario_hash, const std::function<void(double)>& progress)
+    : scenario(scenario_in),
+      protocol(scenario_in.protocols[static_cast<std::size_t>(protocol_index)]),
+      network(engine, scenario, protocol.ideal_network, protocol.recovery.cut_transfer),
+      fleet(engine, scenario, network),
+      faults(engine, scenario, protocol, seed, fleet, tape),
+      books(engine, scenario, protocol, tape),
+      progress_(progress) {
+  tape.start = {protocol.name, seed, scenario_hash, horizon_steps(scenario, protocol)};
+  for (std::size_t m = 0; m < scenario.learners.size(); ++m) {
+    step_s_.push_back(scenario.learners[m].step_s *
+                      spread_factor(scenario, seed, static_cast<int>(m)));
+  }
+  if (scenario.stop.simulated_s < kNever) engine.at(scenario.stop.simulated_s, &on_date, this);
+}
+
+double World::step_s(int m) const {
+  return step_s_[static_cast<std::size_t>(m)] * fleet.slowdown(m);
+}
+
+double World::tokens(int m, int slices_in_mesh) const {
+  return scenario.charged.tokens_per_learner_step * static_cast<double>(slices_in_mesh) /
+         static_cast<double>(learner(m).slices);
+}
+
+double World::compute_chips(int m, int slices_in_mesh) const {
+  return static_cast<double>(learner(m).chips) * static_cast<double>(slices_in_mesh) /
+         static_cast<double>(learner(m).slices);
+}
+
+double World::tokens_wanted() const {
+  return scenario.stop.tokens ? *scenario.stop.tokens - net_tokens_ : kNever;
+}
+
+void World::earn(double tokens_earned) {
+  net_tokens_ += tokens_earned;
+  earnings_ += 1;
+  if (progress_ && earnings_ % 4096 == 0) {
+    progress_(scenario.stop.tokens ? net_tokens_ / *scenario.stop.tokens
+                                   : engine.now() / scenario.stop.simulated_s);
+  }
+  if (static_cast<double>(tape.facts.size()) > kMaxFacts) {
+    throw CannotGoOn(protocol.name + ": more than " + std::to_string(static_cast<long>(kMaxFacts)) +
+                     " facts by " + std::to_string(engine.now()) + " s of simulated time");
+  }
+  // Half a token of slack: sums of shrunken batches carry rounding.
+  if (tokens_wanted() <= 0.5) finish("tokens");
+}
+
+void World::on_date(void* self) {
+  auto& world = *static_cast<World*>(self);
+  world.finish(world.scenario.stop.tokens ? "cap" : "simulated");
+}
+
+// The run ends after every event of this date.
+void World::finish(const char* reason) {
+  if (finished_) return;
+  finished_ = true;
+  tape.end.t = engine.now();
+  tape.end.reason = reason;
+  engine.stop();
+}
+
+void World::run() {
+  engine.run();
+  SKERRY_CHECK(finished_, "the engine stopped by itself");
+}
+
+void World::close() {
+  books.finish();
+  tape.end.tokens = net_tokens_;
+  tape.wires = network.wires();
+}
+
+}  // namespace skerry

@@ -1,0 +1,62 @@
+// What every protocol of a run stands on: clock, network, hardware, faults, tape, books and the stop rule.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/engine/process.hpp"
+#include "sim/net/network.hpp"
+#include "sim/protocols/books.hpp"
+#include "sim/protocols/fault_player.hpp"
+#include "sim/protocols/fleet.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "sim/tape/tape.hpp"
+
+namespace skerry {
+
+class World {
+ public:
+  World(const Scenario& scenario, int protocol, std::uint64_t seed, const std::string& scenario_hash,
+        const std::function<void(double)>& progress);
+
+  const Scenario& scenario;
+  const Protocol& protocol;
+  Tape tape;
+  Engine engine;
+  Network network;
+  Fleet fleet;
+  FaultPlayer faults;
+  Books books;
+
+  // Seconds of a step of this learner that starts now, and the charged tokens of one.
+  double step_s(int learner) const;
+  double tokens(int learner, int slices_in_mesh) const;
+  double compute_chips(int learner, int slices_in_mesh) const;   // chips at work
+
+  // Net tokens of the run. The run ends at the date on which the target is reached, after every event of
+  // that date.
+  void earn(double tokens);
+  void lose(double tokens) { net_tokens_ -= tokens; }
+  double net_tokens() const { return net_tokens_; }
+  double tokens_wanted() const;    // until the stop rule; kNever without one
+
+  // Runs the engine until the stop rule; close() then ends the books, the wires and the tape.
+  void run();
+  void close();
+
+  const Learner& learner(int m) const { return scenario.learners[static_cast<std::size_t>(m)]; }
+  bool stop_reached() const { return finished_; }   // the run ends at this date
+
+ private:
+  void finish(const char* reason);
+  static void on_date(void* self);
+
+  std::vector<double> step_s_;     // per learner, spread applied
+  double net_tokens_ = 0;
+  std::uint64_t earnings_ = 0;
+  bool finished_ = false;
+  std::function<void(double)> progress_;
+};
+
+}  // namespace skerry

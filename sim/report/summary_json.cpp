@@ -1,0 +1,155 @@
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/faults/faults.hpp"
+#include "sim/report/record.hpp"
+#include "sim/report/summary_tree.hpp"
+
+namespace skerry {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+Json or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+Json finite(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+Json shares(const std::vector<Share>& rows) {
+  Json out = Json::object();
+  for (const Share& row : rows) {
+    out[row.name] = {{"chips", row.chips},
+                     {"steps", row.steps},
+                     {"tokens", row.tokens},
+                     {"goodput", row.goodput},
+                     {"waiting_share", row.waiting_share},
+                     {"merged_share", or_null(row.merged_share)}};
+  }
+  return out;
+}
+
+Json chip_seconds(const Summary& s) {
+  Json lost = Json::object();
+  for (std::size_t i = 0; i < kCauseNames.size(); ++i) {
+    lost[std::string(kCauseNames[i])] = s.chip_seconds_lost[i];
+  }
+  return {
+      {"total", s.chip_seconds_total}, {"productive", s.chip_seconds_productive}, {"lost", lost}};
+}
+
+Json wan(const Summary& s) {
+  Json links = Json::object();
+  for (const fact::Wire& wire : s.wires) {
+    links[wire.name] = {{"bytes", wire.bytes}, {"capacity_bytes", finite(wire.capacity_bytes)}};
+  }
+  return {{"bytes", s.wan.bytes},
+          {"busiest_port", s.wan.busiest_port},
+          {"busiest_load", s.wan.busiest_load},
+          {"links", links}};
+}
+
+Json faults(const Summary& s) {
+  Json by_kind = Json::object();
+  for (const FaultKind kind :
+       {FaultKind::kSliceDown, FaultKind::kIslandDown, FaultKind::kRegionDark, FaultKind::kLinkCut,
+        FaultKind::kLinkSlow, FaultKind::kStraggler}) {
+    const auto count = s.faults.by_kind.find(std::string(kind_name(kind)));
+    by_kind[std::string(kind_name(kind))] = count == s.faults.by_kind.end() ? 0 : count->second;
+  }
+  return {{"planned", s.faults.planned}, {"hit", s.faults.hit}, {"by_kind", by_kind}};
+}
+
+Json loss(const std::optional<TrainedLoss>& loss) {
+  if (!loss) {
+    return {{"start", nullptr},
+            {"final", nullptr},
+            {"best", nullptr},
+            {"n", 0},
+            {"outer_rounds", nullptr}};
+  }
+  return {{"start", finite(loss->start)},
+          {"final", finite(loss->final)},
+          {"best", finite(loss->best)},
+          {"n", loss->n},
+          {"outer_rounds", loss->outer_rounds}};
+}
+
+}  // namespace
+
+Json summary_tree(const RunRecord& record) {
+  const Summary& s = record.summary;
+  Json out;
+  out["skerry"] = "summary/1";
+  out["protocol"] = s.protocol;
+  out["preset"] = s.preset;
+  out["seed"] = s.seed;
+  out["status"] = s.status;
+  if (failed(record)) {
+    out["failure"] = record.failure;
+    return out;
+  }
+  out["simulated_s"] = s.simulated_s;
+  out["tokens"] = s.tokens;
+  out["tokens_computed"] = s.tokens_computed;
+  out["tokens_per_s"] = s.tokens_per_s;
+  out["goodput"] = s.goodput;
+  out["uptime"] = s.uptime;
+  out["compute_utilization"] = s.compute_utilization;
+  out["hidden_share"] = or_null(s.hidden_share);
+  out["merged_share"] = or_null(s.merged_share);
+  out["merged_pending_share"] = s.merged_pending_share;
+  const Distribution& gap = s.step_interval_s;
+  out["step_interval_s"] = {{"mean", gap.mean}, {"p50", gap.p50}, {"p99", gap.p99}};
+  out["learner_steps"] = s.learner_steps;
+  out["syncer_steps"] = s.syncer_steps;
+  out["syncer_steps_per_learner_step"] = or_null(s.syncer_steps_per_learner_step);
+  out["participants"] = {{"mean", s.participants.mean},
+                         {"p10", s.participants.p10},
+                         {"one_share", s.participants.one_share}};
+  const Distribution& stale = s.stale_steps;
+  out["stale_steps"] = {{"mean", stale.mean}, {"p50", stale.p50}, {"p99", stale.p99}};
+  out["chip_seconds"] = chip_seconds(s);
+  out["wan"] = wan(s);
+  out["faults"] = faults(s);
+  out["loss"] = loss(record.loss);
+  out["target_loss"] = or_null(record.target_loss);
+  out["time_to_loss_s"] = or_null(record.time_to_loss_s);
+  out["tokens_to_loss"] = or_null(record.tokens_to_loss);
+  out["by_learner"] = shares(s.by_learner);
+  out["by_device"] = shares(s.by_device);
+  const double other = lost_share(s, Cause::kOther);
+  out["closure_chip_seconds"] = s.closure_chip_seconds;
+  out["closure_bytes"] = s.closure_bytes;
+  out["other_share"] = other;
+  out["flagged"] = other > kOtherFlag;
+  out["tape_fingerprint"] = s.tape_fingerprint;
+  out["fingerprint"] = record.loss ? Json(record.loss->fingerprint) : Json(nullptr);
+  out["warnings"] = record.warnings;
+  return out;
+}
+
+std::string summary_to_json(const RunRecord& record) {
+  return summary_tree(record).dump(2) + "\n";
+}
+
+double lost_share(const Summary& summary, Cause cause) {
+  if (summary.chip_seconds_total <= 0) return 0;
+  return summary.chip_seconds_lost[static_cast<std::size_t>(cause)] / summary.chip_seconds_total;
+}
+
+void set_training(RunRecord& record, const TrainResult& result) {
+  TrainedLoss& loss = record.loss.emplace();
+  loss.start = result.start;
+  loss.final = result.final;
+  loss.best = result.best;
+  loss.n = static_cast<int>(result.curve.size());
+  loss.outer_rounds = result.outer_rounds;
+  loss.fingerprint = result.fingerprint;
+  if (result.diverged) record.summary.status = "diverged";
+}
+
+}  // namespace skerry

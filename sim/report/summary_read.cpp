@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/base/error.hpp"
+#include "sim/report/record.hpp"
+
+namespace skerry {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+std::optional<double> maybe(const Json& value) {
+  return value.is_null() ? std::nullopt : std::optional<double>(value.get<double>());
+}
+
+double number(const Json& value) {
+  return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+}
+
+std::vector<Share> shares(const Json& rows) {
+  std::vector<Share> out;
+  for (const auto& [name, row] : rows.items()) {
+    out.push_back({name, row.at("chips"), row.at("steps"), row.at("tokens"), row.at("goodput"),
+                   row.at("waiting_share"), maybe(row.at("merged_share"))});
+  }
+  return out;
+}
+
+void read_books(const Json& tree, Summary& s) {
+  const Json& books = tree.at("chip_seconds");
+  s.chip_seconds_total = books.at("total");
+  s.chip_seconds_productive = books.at("productive");
+  for (std::size_t i = 0; i < kCauseNames.size(); ++i) {
+    s.chip_seconds_lost[i] = books.at("lost").at(std::string(kCauseNames[i]));
+  }
+  const Json& wan = tree.at("wan");
+  s.wan.bytes = wan.at("bytes");
+  s.wan.busiest_port = wan.at("busiest_port");
+  s.wan.busiest_load = wan.at("busiest_load");
+  for (const auto& [name, wire] : wan.at("links").items()) {
+    const Json& capacity = wire.at("capacity_bytes");
+    s.wires.push_back(
+        {name, wire.at("bytes"), capacity.is_null() ? kUnlimited : capacity.get<double>()});
+  }
+  const Json& faults = tree.at("faults");
+  s.faults.planned = faults.at("planned");
+  s.faults.hit = faults.at("hit");
+  for (const auto& [kind, count] : faults.at("by_kind").items())
+    s.faults.by_kind[kind] = count;
+  s.closure_chip_seconds = tree.at("closure_chip_seconds");
+  s.closure_bytes = tree.at("closure_bytes");
+}
+
+void read_rates(const Json& tree, Summary& s) {
+  s.simulated_s = number(tree.at("simulated_s"));
+  s.tokens = number(tree.at("tokens"));
+  s.tokens_computed = number(tree.at("tokens_computed"));
+  s.tokens_per_s = number(tree.at("tokens_per_s"));
+  s.goodput = number(tree.at("goodput"));
+  s.uptime = number(tree.at("uptime"));
+  s.compute_utilization = number(tree.at("compute_utilization"));
+  s.hidden_share = maybe(tree.at("hidden_share"));
+  s.merged_share = maybe(tree.at("merged_share"));
+  s.merged_pending_share = number(tree.at("merged_pending_share"));
+  const Json& gap = tree.at("step_interval_s");
+  s.step_interval_s = {number(gap.at("mean")), number(gap.at("p50")), number(gap.at("p99"))};
+  s.learner_steps = number(tree.at("learner_steps"));
+  s.syncer_steps = number(tree.at("syncer_steps"));
+  s.syncer_steps_per_learner_step = maybe(tree.at("syncer_steps_per_learner_step"));
+  const Json& participants = tree.at("participants");
+  s.participants.mean = number(participants.at("mean"));
+  s.participants.p10 = number(participants.at("p10"));
+  s.participants.one_share = number(participants.at("one_share"));
+  const Json& stale = tree.at("stale_steps");
+  s.stale_steps = {number(stale.at("mean")), number(stale.at("p50")), number(stale.at("p99"))};
+}
+
+RunRecord read_record(const Json& tree) {
+  RunRecord record;
+  Summary& s = record.summary;
+  s.protocol = tree.at("protocol");
+  s.preset = tree.at("preset");
+  s.seed = tree.at("seed");
+  s.status = tree.at("status");
+  if (failed(record)) {
+    record.failure = tree.at("failure");
+    return record;
+  }
+  read_rates(tree, s);
+  read_books(tree, s);
+  s.by_learner = shares(tree.at("by_learner"));
+  s.by_device = shares(tree.at("by_device"));
+  s.tape_fingerprint = tree.at("tape_fingerprint");
+  const Json& loss = tree.at("loss");
+  if (!tree.at("fingerprint").is_null()) {
+    record.loss = TrainedLoss{number(loss.at("start")), number(loss.at("final")),
+                              number(loss.at("best")),  loss.at("n"),
+                              loss.at("outer_rounds"),  tree.at("fingerprint")};
+  }
+  record.target_loss = maybe(tree.at("target_loss"));
+  record.time_to_loss_s = maybe(tree.at("time_to_loss_s"));
+  record.tokens_to_loss = maybe(tree.at("tokens_to_loss"));
+  record.warnings = tree.at("warnings").get<std::vector<std::string>>();
+  return record;
+}
+
+}  // namespace
+
+RunRecord summary_from_json(const std::string& text, const std::string& label) {
+  try {
+    const Json tree = Json::parse(text);
+    if (tree.at("skerry") != "summary/1") throw BadInput(label, "/skerry", "not a summary/1");
+    return read_record(tree);
+  } catch (const Json::exception& error) {
+    throw BadInput(label, "", std::string("not a summary that Skerry wrote: ") + error.what());
+  }
+}
+
+}  // namespace skerry

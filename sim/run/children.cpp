@@ -1,0 +1,286 @@
+#include "sim/run/children.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <numeric>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sim/base/error.hpp"
+
+namespace skerry {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kLogBytes = 4000;  // of a failed child's output, from its end
+
+volatile sig_atomic_t caught_signal = 0;
+void catch_signal(int signal) {
+  caught_signal = signal;
+}
+
+// SIGINT and SIGTERM arrive only inside ppoll, and only set a flag.
+class SignalGuard {
+ public:
+  SignalGuard() {
+    caught_signal = 0;
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGINT);
+    sigaddset(&blocked, SIGTERM);
+    sigprocmask(SIG_BLOCK, &blocked, &mask_);
+    struct sigaction action {};
+    action.sa_handler = catch_signal;
+    sigaction(SIGINT, &action, &interrupt_);
+    sigaction(SIGTERM, &action, &terminate_);
+  }
+  ~SignalGuard() { restore(); }
+  SignalGuard(const SignalGuard&) = delete;
+  SignalGuard& operator=(const SignalGuard&) = delete;
+
+  void restore() const {
+    sigaction(SIGINT, &interrupt_, nullptr);
+    sigaction(SIGTERM, &terminate_, nullptr);
+    sigprocmask(SIG_SETMASK, &mask_, nullptr);
+  }
+  const sigset_t& mask() const { return mask_; }
+
+ private:
+  sigset_t mask_{};
+  struct sigaction interrupt_ {};
+  struct sigaction terminate_ {};
+};
+
+void write_all(int fd, const std::string& text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n = write(fd, text.data() + done, text.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;  // the parent is gone: nobody to tell
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+// Calls the body and turns what it throws into an exit code and a message.
+int guarded(const std::function<void()>& body, std::string& message) {
+  try {
+    body();
+    return 0;
+  } catch (const BadInput& error) {
+    message = error.what();
+    return 2;
+  } catch (const CannotGoOn& error) {
+    message = error.what();
+    return 3;
+  } catch (const std::bad_alloc&) {
+    message = "out of memory";
+    return 4;
+  } catch (const std::exception& error) {
+    message = error.what();
+    return 4;
+  }
+}
+
+struct Child {
+  std::size_t task = 0;
+  pid_t pid = -1;
+  int pipe = -1;  // progress lines "p0.5", then "m" and the message until the end
+  int log = -1;
+  int threads = 1;
+  Clock::time_point began;
+  std::string received;
+};
+
+class Pool {
+ public:
+  Pool(const std::vector<ChildTask>& tasks, const ChildBody& body, const PoolOptions& options)
+      : tasks_(tasks), body_(body), options_(options), results_(tasks.size()), done_(tasks.size()) {
+    order_.resize(tasks.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    std::stable_sort(order_.begin(), order_.end(), [&tasks](std::size_t a, std::size_t b) {
+      return tasks[a].weight > tasks[b].weight;
+    });
+  }
+
+  std::vector<ChildResult> run() {
+    while (next_ < order_.size() || !running_.empty()) {
+      while (next_ < order_.size() && int(running_.size()) < options_.jobs)
+        start(order_[next_++]);
+      wait_for_news();
+      if (caught_signal != 0) {
+        kill_all();
+        throw Interrupted{caught_signal};
+      }
+    }
+    return std::move(results_);
+  }
+
+ private:
+  void start(std::size_t task);
+  [[noreturn]] void be_child(std::size_t task, int threads, int out, int log);
+  void wait_for_news();
+  bool read_news(Child& child);
+  void finish(Child& child);
+  void report_progress();
+  void kill_all();
+
+  const std::vector<ChildTask>& tasks_;
+  const ChildBody& body_;
+  const PoolOptions& options_;
+  SignalGuard signals_;
+  std::vector<std::size_t> order_;
+  std::size_t next_ = 0;
+  std::vector<Child> running_;
+  std::vector<ChildResult> results_;
+  std::vector<double> done_;  // share of each task
+};
+
+void Pool::start(std::size_t task) {
+  int used = 0;
+  for (const Child& child : running_)
+    used += child.threads;
+  const int free_slots = options_.jobs - int(running_.size());
+  const int waiting = int(order_.size() - next_) + 1;
+  Child child;
+  child.task = task;
+  child.threads = options_.threads > 0 ? options_.threads
+                                       : threads_for(options_.cores - used, free_slots, waiting);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    throw std::runtime_error("pipe: " + std::string(strerror(errno)));
+  child.log = memfd_create("log", MFD_CLOEXEC);
+  child.pipe = ends[0];
+  child.began = Clock::now();
+  child.pid = fork();
+  if (child.pid == 0) {
+    close(ends[0]);
+    be_child(task, child.threads, ends[1], child.log);
+  }
+  close(ends[1]);
+  if (child.pid < 0) {
+    const std::string why = strerror(errno);
+    close(child.pipe);
+    close(child.log);
+    kill_all();
+    throw std::runtime_error("fork: " + why);
+  }
+  running_.push_back(std::move(child));
+}
+
+void Pool::be_child(std::size_t task, int threads, int out, int log) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signals_.restore();
+  dup2(log, STDOUT_FILENO);
+  dup2(log, STDERR_FILENO);
+  double told = 0;
+  const auto progress = [out, &told](double share) {
+    if (share < told + 0.005) return;
+    told = share;
+    write_all(out, fmt::format("p{:.4f}\n", share));
+  };
+  std::string message;
+  const int code = guarded([&] { body_(task, threads, progress); }, message);
+  if (code != 0) write_all(out, "m" + message);
+  _exit(code);
+}
+
+void Pool::wait_for_news() {
+  std::vector<pollfd> fds;
+  for (const Child& child : running_)
+    fds.push_back({child.pipe, POLLIN, 0});
+  if (ppoll(fds.data(), fds.size(), nullptr, &signals_.mask()) < 0) {
+    if (errno == EINTR) return;
+    throw std::runtime_error("poll: " + std::string(strerror(errno)));
+  }
+  for (std::size_t i = fds.size(); i-- > 0;) {
+    if (fds[i].revents == 0 || read_news(running_[i])) continue;
+    finish(running_[i]);
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  report_progress();
+}
+
+// False at the end of the pipe: the child is gone or going.
+bool Pool::read_news(Child& child) {
+  char buffer[4096];
+  const ssize_t n = read(child.pipe, buffer, sizeof buffer);
+  if (n < 0) return errno == EINTR || errno == EAGAIN;
+  if (n == 0) return false;
+  child.received.append(buffer, static_cast<std::size_t>(n));
+  std::size_t line_end = 0;
+  while (child.received[0] == 'p' && (line_end = child.received.find('\n')) != std::string::npos) {
+    done_[child.task] = std::strtod(child.received.c_str() + 1, nullptr);
+    child.received.erase(0, line_end + 1);
+  }
+  return true;
+}
+
+void Pool::finish(Child& child) {
+  int status = 0;
+  while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  ChildResult& result = results_[child.task];
+  result.wall_s = std::chrono::duration<double>(Clock::now() - child.began).count();
+  if (child.received.starts_with('m')) result.message = child.received.substr(1);
+  if (WIFSIGNALED(status)) {
+    result.exit_code = 4;
+    result.message =
+        fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  } else if (WEXITSTATUS(status) != 0) {
+    const int code = WEXITSTATUS(status);
+    result.exit_code = code == 2 || code == 3 ? code : 4;
+    if (result.message.empty()) result.message = fmt::format("ended with exit code {}", code);
+  }
+  if (result.exit_code != 0) {
+    const off_t size = lseek(child.log, 0, SEEK_END);
+    const off_t from = std::max<off_t>(0, size - off_t(kLogBytes));
+    result.log.resize(static_cast<std::size_t>(std::max<off_t>(0, size - from)));
+    const ssize_t n = pread(child.log, result.log.data(), result.log.size(), from);
+    result.log.resize(static_cast<std::size_t>(std::max<ssize_t>(0, n)));
+  }
+  close(child.pipe);
+  close(child.log);
+  done_[child.task] = 1;
+}
+
+void Pool::report_progress() {
+  if (!options_.progress) return;
+  double done = 0, all = 0;
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    done += tasks_[i].weight * done_[i];
+    all += tasks_[i].weight;
+  }
+  options_.progress(all > 0 ? done / all : 1);
+}
+
+void Pool::kill_all() {
+  for (const Child& child : running_)
+    kill(child.pid, SIGKILL);
+  for (Child& child : running_)
+    finish(child);
+  running_.clear();
+}
+
+}  // namespace
+
+int threads_for(int free_cores, int free_slots, int waiting) {
+  return std::max(1, free_cores / std::max(1, std::min(free_slots, waiting)));
+}
+
+std::vector<ChildResult> run_children(const std::vector<ChildTask>& tasks, const ChildBody& body,
+                                      const PoolOptions& options) {
+  return Pool(tasks, body, options).run();
+}
+
+}  // namespace skerry

@@ -1,0 +1,51 @@
+// A pool of forked children: one simulation each, since SimGrid allows one engine a process.
+//
+// The parent touches neither SimGrid nor oneTBB. A child that throws, exits or is killed is a
+// value; the others go on. Children die with their parent.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace skerry {
+
+struct ChildTask {
+  std::string label;
+  double weight = 1;  // share of the work, for progress; heavier ones start first
+};
+
+struct ChildResult {
+  int exit_code = 0;    // 0, 2 (BadInput), 3 (CannotGoOn), 4 (anything else)
+  std::string message;  // why it failed
+  std::string log;      // the end of what a failed child printed
+  double wall_s = 0;
+};
+
+// Runs in the child. `progress` takes the share done in [0, 1].
+using ChildBody =
+    std::function<void(std::size_t task, int threads, const std::function<void(double)>& progress)>;
+
+struct PoolOptions {
+  int cores = 1;
+  int jobs = 1;  // children at once, ≥ 1
+  int threads =
+      0;  // of each child; 0: the free cores shared between this and the tasks still waiting
+  std::function<void(double)> progress;  // share of all work done; may be empty
+};
+
+// Thrown by run_children after SIGINT or SIGTERM, when all children are gone. Exit code 128 +
+// signal.
+struct Interrupted {
+  int signal = 0;
+};
+
+std::vector<ChildResult> run_children(const std::vector<ChildTask>& tasks, const ChildBody& body,
+                                      const PoolOptions& options);
+
+// Threads of a child that starts now: fixed at the fork. `free_cores` are those that no running
+// child was given, `waiting` the tasks not started (this one too), `free_slots` the children that
+// may still start.
+int threads_for(int free_cores, int free_slots, int waiting);
+
+}  // namespace skerry

@@ -1,0 +1,128 @@
+#include "sim/run/commands.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "sim/base/error.hpp"
+#include "sim/faults/faults.hpp"
+#include "sim/run/folder.hpp"
+
+namespace skerry {
+
+namespace {
+
+void print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw std::runtime_error("standard output cannot be written");
+  }
+}
+
+void report_failures(const Outcome& outcome) {
+  for (const Failure& failure : outcome.failures) {
+    fmt::print(stderr, "{} failed (exit {}): {}\n", failure.run, failure.exit_code,
+               failure.message);
+  }
+}
+
+// The table or the JSON of a run, then the line with the next command.
+int present(const Outcome& outcome, const Shared& shared, const std::string& again) {
+  report_failures(outcome);
+  if (!outcome.written) {
+    fmt::print(stderr, "no run succeeded: nothing was written\n");
+    return exit_code_of(outcome);
+  }
+  if (shared.json) {
+    print(results_json(outcome.results));
+    return exit_code_of(outcome);
+  }
+  std::string text = terminal_table(outcome.results);
+  if (outcome.was_stored) {
+    text += fmt::format("stored result of {}", outcome.stored.ended);
+    if (outcome.stored.commit != build_commit()) {
+      text += fmt::format(", by build {} (this is {})", outcome.stored.commit, build_commit());
+    }
+    text += "; to run it again:\nnext: " + shared.program + " " + again + "\n";
+  } else {
+    text += fmt::format("next: {} show {} --format csv\n", shared.program, outcome.results.folder);
+  }
+  print(text);
+  return exit_code_of(outcome);
+}
+
+// The arguments of this command once more, with --again.
+std::string again_with(const RunOptions& options) {
+  std::string out;
+  for (std::size_t i = 1; i < options.command.size(); ++i) {
+    const std::string& word = options.command[i];
+    const bool plain = word.find_first_of(" '\"\\*?[]{}$&;|<>()~#`") == std::string::npos;
+    out += plain ? word : "'" + word + "'";
+    out += " ";
+  }
+  return out + "--again";
+}
+
+}  // namespace
+
+int run_command(const std::string& scenario, const Shared& shared) {
+  return present(run_scenario(scenario, shared.run), shared, again_with(shared.run));
+}
+
+int train_command(const std::string& run, const Shared& shared) {
+  return present(train_run(run, shared.run), shared, again_with(shared.run));
+}
+
+int check_command(const std::vector<std::string>& scenarios, const LoadOptions& options,
+                  bool print_resolved) {
+  bool bad = false;
+  for (const std::string& path : scenarios) {
+    try {
+      const Loaded loaded = load_with_plans(path, options);
+      if (print_resolved) {
+        print(loaded.resolved_json);
+        continue;
+      }
+      print(fmt::format("ok {} (hash {}; {} protocols, {} seeds)\n", path, loaded.hash8,
+                        loaded.scenario.protocols.size(), loaded.scenario.seeds.size()));
+      for (const std::string& warning : loaded.scenario.warnings)
+        print("warning " + warning + "\n");
+    } catch (const BadInput& error) {
+      fmt::print(stderr, "{}\n", error.what());
+      bad = true;
+    }
+  }
+  return bad ? 2 : 0;
+}
+
+int plan_command(const std::string& scenario, const LoadOptions& options, double hours) {
+  const Loaded loaded = load_with_plans(scenario, options);
+  const Scenario& s = loaded.scenario;
+  const double until_s = hours > 0 ? 3600 * hours : plan_horizon_s(s);
+  print(plan_to_csv(s, concrete_plan(s, s.seeds.front(), until_s)));
+  const auto left_out = std::count_if(s.faults.begin(), s.faults.end(), [](const Fault& fault) {
+    return !fault.scripted && fault.exposure == Exposure::kStepping;
+  });
+  if (left_out > 0) {
+    fmt::print(
+        stderr,
+        "{} entries of /faults fail by stepping time: their dates are known only when played\n",
+        left_out);
+  }
+  return 0;
+}
+
+int show_command(const std::string& run, const std::string& format) {
+  if (format == "csv") {
+    read_results(run);  // refuses what is not a run
+    print(read_text(run + "/table.csv"));
+    return 0;
+  }
+  const Results results = read_results(run);
+  if (format == "json") {
+    print(results_json(results));
+  } else {
+    print(format == "md" ? markdown_table(results) : terminal_table(results));
+  }
+  return 0;
+}
+
+}  // namespace skerry

@@ -1,0 +1,78 @@
+#include "sim/run/folder.hpp"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <unistd.h>
+
+#include "sim/base/error.hpp"
+#include "sim/report/manifest.hpp"
+
+namespace skerry {
+
+namespace fs = std::filesystem;
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (!in.good() && !in.eof()) throw BadInput(path, "", "cannot be read");
+  return text;
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  fs::create_directories(fs::path(path).parent_path());
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  out.close();
+  if (!out) throw std::runtime_error(path + ": cannot be written");
+}
+
+Standing standing_at(const std::string& target, const std::string& hash) {
+  if (!fs::exists(fs::symlink_status(target))) return Standing::kFree;
+  if (!fs::is_directory(target)) throw BadInput(target, "", "is there already and is no folder");
+  if (fs::is_empty(target)) return Standing::kFree;
+  const std::string manifest = (fs::path(target) / "manifest.json").string();
+  StoredRun stored;
+  try {
+    stored = manifest_from_json(read_text(manifest), manifest);
+  } catch (const BadInput&) {
+    throw BadInput(target, "", "holds something that is not a Skerry run; choose another --out");
+  }
+  if (stored.hash != hash) {
+    throw BadInput(target, "",
+                   "holds a run of another scenario (hash " + stored.hash + ", this one is " +
+                       hash + "); choose another --out");
+  }
+  return stored.complete ? Standing::kComplete : Standing::kIncomplete;
+}
+
+TemporaryFolder::TemporaryFolder(const std::string& target) {
+  const fs::path whole = fs::absolute(target).lexically_normal();
+  const fs::path clean = whole.has_filename() ? whole : whole.parent_path();
+  target_ = clean.string();
+  path_ = fmt::format("{}/.{}.tmp-{}", clean.parent_path().string(), clean.filename().string(),
+                      getpid());
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (error) throw BadInput(target, "", "cannot be written: " + error.message());
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void TemporaryFolder::publish(const std::string& hash) {
+  if (standing_at(target_, hash) == Standing::kFree) {
+    fs::rename(path_, target_);
+    return;
+  }
+  const std::string old = path_ + "-old";
+  fs::rename(target_, old);
+  fs::rename(path_, target_);
+  fs::remove_all(old);
+}
+
+}  // namespace skerry

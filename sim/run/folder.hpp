@@ -1,0 +1,33 @@
+// Run folders: what may be written where, and writing so that nothing is ever half there.
+#pragma once
+
+#include <string>
+
+namespace skerry {
+
+std::string read_text(const std::string& path);  // BadInput when it cannot be read
+void write_text(const std::string& path,
+                const std::string& text);  // std::runtime_error; makes folders
+
+// What stands where a run is to be written. Anything but these: BadInput ("--out").
+enum class Standing { kFree, kComplete, kIncomplete };  // complete: a run of the same scenario hash
+Standing standing_at(const std::string& target, const std::string& hash);
+
+// A folder beside the target that becomes it by rename, or vanishes.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(const std::string& target);
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  // Replaces a run of the same hash that stands at the target by now; BadInput for anything else
+  // there.
+  void publish(const std::string& hash);
+
+ private:
+  std::string target_, path_;
+};
+
+}  // namespace skerry

@@ -1,0 +1,73 @@
+#include "sim/run/one_run.hpp"
+
+#include "sim/base/error.hpp"
+#include "sim/protocols/protocols.hpp"
+#include "sim/report/csv.hpp"
+#include "sim/report/record.hpp"
+#include "sim/run/folder.hpp"
+#include "sim/train/replay.hpp"
+
+namespace skerry {
+
+namespace {
+
+constexpr double kSimulationShare = 0.2;  // of a trained run's time; for progress alone
+
+Tape saved_tape(const Loaded& loaded, const OneRun& run, const std::string& path) {
+  const Scenario& scenario = loaded.scenario;
+  Tape tape = tape_from_jsonl(read_text(path), path);
+  check_tape_fits(tape, scenario, path);
+  const Protocol& protocol = scenario.protocols.at(std::size_t(run.protocol));
+  if (tape.start.protocol != protocol.name || tape.start.seed != scenario.seeds[run.seed]) {
+    throw BadInput(
+        path, "",
+        "is the tape of " + tape.start.protocol + ", seed " + std::to_string(tape.start.seed));
+  }
+  tape.start.scenario_hash = loaded.hash8;
+  return tape;
+}
+
+}  // namespace
+
+std::vector<OneRun> runs_of(const Scenario& scenario) {
+  std::vector<OneRun> runs;
+  for (std::size_t p = 0; p < scenario.protocols.size(); ++p) {
+    for (std::size_t s = 0; s < scenario.seeds.size(); ++s) {
+      const bool trained = scenario.training.on && int(s) < scenario.training.seeds &&
+                           scenario.protocols[p].preset != "ideal";
+      runs.push_back({int(p), s, trained});
+    }
+  }
+  return runs;
+}
+
+std::string run_name(const Scenario& scenario, const OneRun& run) {
+  return scenario.protocols.at(std::size_t(run.protocol)).name + "/seed-" +
+         std::to_string(scenario.seeds.at(run.seed));
+}
+
+void play_one(const Loaded& loaded, const OneRun& run, const std::string& tape_path,
+              const std::string& folder, int threads, const std::function<void(double)>& progress) {
+  const Scenario& scenario = loaded.scenario;
+  const double first = run.trained ? kSimulationShare : 1.0;
+  const Tape tape = tape_path.empty()
+                        ? simulate(scenario, run.protocol, scenario.seeds.at(run.seed),
+                                   loaded.hash8, [&](double share) { progress(first * share); })
+                        : saved_tape(loaded, run, tape_path);
+  RunRecord record;
+  record.summary = fold(scenario, scenario.protocols.at(std::size_t(run.protocol)), tape);
+  record.warnings = scenario.warnings;
+  write_text(folder + "/tape.jsonl", tape_to_jsonl(tape));
+  write_text(folder + "/outer_steps.csv", outer_steps_csv(tape));
+  std::vector<LossPoint> curve;
+  if (run.trained) {
+    TrainResult trained = replay(scenario, run.protocol, tape, threads,
+                                 [&](double share) { progress(first + (1 - first) * share); });
+    set_training(record, trained);
+    curve = std::move(trained.curve);
+  }
+  write_text(folder + "/loss.csv", loss_csv(curve));
+  write_text(folder + "/summary.json", summary_to_json(record));
+}
+
+}  // namespace skerry

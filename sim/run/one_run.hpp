@@ -1,0 +1,30 @@
+// What one child does: one protocol with one seed, from the scenario to the files of its folder.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/load.hpp"
+
+namespace skerry {
+
+struct OneRun {
+  int protocol = 0;      // index into Scenario::protocols
+  std::size_t seed = 0;  // index into Scenario::seeds
+  bool trained = false;
+};
+
+// Protocol by protocol, seeds in order. The first Training::seeds seeds are trained; the row
+// `ideal` never.
+std::vector<OneRun> runs_of(const Scenario& scenario);
+
+std::string run_name(const Scenario& scenario, const OneRun& run);  // "decoupled_diloco/seed-3"
+
+// Writes summary.json (without times to loss), tape.jsonl, loss.csv and outer_steps.csv into
+// `folder`. Simulates, or reads the tape from `tape_path` when it is not empty (then only training
+// can differ).
+void play_one(const Loaded& loaded, const OneRun& run, const std::string& tape_path,
+              const std::string& folder, int threads, const std::function<void(double)>& progress);
+
+}  // namespace skerry

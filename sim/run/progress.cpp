@@ -1,0 +1,62 @@
+#include "sim/run/progress.hpp"
+
+#include <ctime>
+#include <fmt/format.h>
+#include <fstream>
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <utility>
+
+namespace skerry {
+
+ProgressLine::ProgressLine(std::string what, bool quiet)
+    : what_(std::move(what)), shown_(!quiet && isatty(STDERR_FILENO) == 1), began_(Clock::now()) {}
+
+ProgressLine::~ProgressLine() {
+  if (shown_) fmt::print(stderr, "\r\x1b[K");
+}
+
+void ProgressLine::update(double share) {
+  const Clock::time_point now = Clock::now();
+  if (!shown_ || now - last_ < std::chrono::milliseconds(200)) return;
+  last_ = now;
+  const double spent = std::chrono::duration<double>(now - began_).count();
+  const std::string left =
+      share > 0.01 ? fmt::format(", about {:.0f} s left", spent * (1 - share) / share) : "";
+  fmt::print(stderr, "\r\x1b[K{}: {:.0f} %, {:.0f} s{}", what_, 100 * share, spent, left);
+  std::fflush(stderr);
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::string this_machine() {
+  utsname name{};
+  uname(&name);
+  std::string processor;
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; processor.empty() && std::getline(in, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) {
+      processor = line.substr(colon + 2) + ", ";
+    }
+  }
+  return fmt::format("{} {} {}, {}{} cores", name.sysname, name.release, name.machine, processor,
+                     usable_cores());
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::max(1, CPU_COUNT(&set));
+}
+
+}  // namespace skerry

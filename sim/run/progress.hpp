@@ -1,0 +1,29 @@
+// One line on stderr that says how far the work is and when it will be done.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace skerry {
+
+class ProgressLine {
+ public:
+  ProgressLine(std::string what, bool quiet);  // shown only on a terminal
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void update(double share);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string what_;
+  bool shown_;
+  Clock::time_point began_, last_;
+};
+
+std::string utc_now();       // "2024-05-01T12:00:00Z"
+std::string this_machine();  // "Linux 6.1 x86_64, CPU name, 2 cores"
+int usable_cores();
+
+}  // namespace skerry

@@ -1,0 +1,284 @@
+#include "sim/run/run_scenario.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+
+#include "kernels/isa.hpp"
+#include "sim/base/error.hpp"
+#include "sim/faults/faults.hpp"
+#include "sim/report/csv.hpp"
+#include "sim/run/children.hpp"
+#include "sim/run/folder.hpp"
+#include "sim/run/one_run.hpp"
+#include "sim/run/progress.hpp"
+
+namespace skerry {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kTrainedWeight = 20;  // a trained run against one that is only simulated
+
+// One call of run_scenario or train_run on its way.
+struct Work {
+  Loaded loaded;
+  std::string target;
+  std::string tapes_from;  // run folder; empty: simulate
+  bool expect_applied = true;
+  std::vector<OneRun> runs;
+};
+
+void select_isa(const std::string& name) {
+  if (name.empty()) return;
+  const kernels::Isa isa = name == "avx512" ? kernels::Isa::kAvx512 : kernels::Isa::kAvx2;
+  if (!kernels::supported(isa)) throw BadInput("", "", "--isa " + name + ": not on this processor");
+  kernels::select_isa(isa);
+}
+
+PoolOptions pool_options(const RunOptions& options) {
+  PoolOptions pool;
+  pool.cores = usable_cores();
+  pool.threads = options.threads;
+  pool.jobs =
+      options.jobs > 0 ? options.jobs : std::max(1, pool.cores / std::max(1, options.threads));
+  if (pool.jobs * std::max(1, pool.threads) > pool.cores) {
+    throw BadInput("", "",
+                   fmt::format("--jobs {} x --threads {} is more than the {} cores", pool.jobs,
+                               std::max(1, pool.threads), pool.cores));
+  }
+  return pool;
+}
+
+std::vector<ChildResult> play_all(const Work& work, const std::string& folder, PoolOptions pool,
+                                  bool quiet) {
+  const Scenario& scenario = work.loaded.scenario;
+  ProgressLine line(scenario.name, quiet);
+  pool.progress = [&line](double share) { line.update(share); };
+  std::vector<ChildTask> tasks;
+  for (const OneRun& run : work.runs) {
+    const Protocol& protocol = scenario.protocols.at(std::size_t(run.protocol));
+    const double simulation = protocol.family == Family::kDiloco ? 1.0 : 0.5;
+    tasks.push_back({run_name(scenario, run), simulation + (run.trained ? kTrainedWeight : 0)});
+  }
+  const ChildBody body = [&](std::size_t i, int threads,
+                             const std::function<void(double)>& progress) {
+    const std::string tape =
+        work.tapes_from.empty() ? "" : work.tapes_from + "/" + tasks[i].label + "/tape.jsonl";
+    play_one(work.loaded, work.runs[i], tape, folder + "/" + tasks[i].label, threads, progress);
+  };
+  return run_children(tasks, body, pool);
+}
+
+RunRecord failed_record(const Scenario& scenario, const OneRun& run, const std::string& message) {
+  const Protocol& protocol = scenario.protocols.at(std::size_t(run.protocol));
+  RunRecord record;
+  record.summary.protocol = protocol.name;
+  record.summary.preset = protocol.preset;
+  record.summary.seed = scenario.seeds.at(run.seed);
+  record.summary.status = "failed";
+  record.failure = message;
+  return record;
+}
+
+std::string plans_of(const Scenario& scenario, const std::vector<RunRecord>& records) {
+  std::vector<SeededPlan> plans;
+  for (const std::uint64_t seed : scenario.seeds) {
+    double longest = 0;
+    for (const RunRecord& record : records) {
+      if (record.summary.seed == seed && !failed(record)) {
+        longest = std::max(longest, record.summary.simulated_s);
+      }
+    }
+    plans.push_back({seed, concrete_plan(scenario, seed, longest)});
+  }
+  return seeded_plans_csv(scenario, plans);
+}
+
+// Reads what the children wrote, completes the summaries and writes the files of the whole.
+Results complete(const Work& work, const std::vector<ChildResult>& children,
+                 const std::string& folder) {
+  Results results;
+  results.scenario = work.loaded.scenario;
+  results.hash = work.loaded.hash8;
+  results.folder = work.target;
+  results.expect_applied = work.expect_applied;
+  const Scenario& scenario = results.scenario;
+  std::vector<std::vector<LossPoint>> curves;
+  for (std::size_t i = 0; i < work.runs.size(); ++i) {
+    const std::string place = folder + "/" + run_name(scenario, work.runs[i]);
+    curves.emplace_back();
+    if (children[i].exit_code != 0) {
+      fs::remove_all(place);
+      results.records.push_back(failed_record(scenario, work.runs[i], children[i].message));
+      continue;
+    }
+    results.records.push_back(
+        summary_from_json(read_text(place + "/summary.json"), place + "/summary.json"));
+    curves.back() = loss_from_csv(read_text(place + "/loss.csv"), place + "/loss.csv");
+  }
+  set_times_to_loss(scenario, curves, results.records);
+  for (std::size_t i = 0; i < work.runs.size(); ++i) {
+    write_text(folder + "/" + run_name(scenario, work.runs[i]) + "/summary.json",
+               summary_to_json(results.records[i]));
+  }
+  const std::string plan = plans_of(scenario, results.records);
+  results.plan = count_plan(scenario, results.records, plan);
+  write_text(folder + "/plan.csv", plan);
+  write_text(folder + "/table.csv", table_csv(results.records, results.hash));
+  write_text(folder + "/comparison.json", comparison_json(results));
+  write_text(folder + "/scenario.resolved.json", work.loaded.resolved_json);
+  return results;
+}
+
+std::vector<Failure> failures_of(const Work& work, const std::vector<ChildResult>& children) {
+  std::vector<Failure> out;
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    if (children[i].exit_code == 0) continue;
+    if (children[i].exit_code == 2) throw BadInput("", "", children[i].message);
+    const std::string log = children[i].log.empty() ? "" : "\nlog:\n" + children[i].log;
+    out.push_back({run_name(work.loaded.scenario, work.runs[i]), children[i].exit_code,
+                   children[i].message + log});
+  }
+  return out;
+}
+
+Outcome carry_out(Work& work, const RunOptions& options) {
+  Outcome outcome;
+  select_isa(options.isa);
+  PoolOptions pool = pool_options(options);
+  const Scenario& scenario = work.loaded.scenario;
+  if (!options.out.empty()) {
+    work.target = options.out;
+  } else {
+    work.target = "results/runs/" + scenario.name + "-" + work.loaded.hash8;
+  }
+  if (standing_at(work.target, work.loaded.hash8) == Standing::kComplete && !options.again) {
+    outcome.results = read_results(work.target);
+    outcome.results.expect_applied = work.expect_applied;
+    const std::string manifest = work.target + "/manifest.json";
+    outcome.stored = manifest_from_json(read_text(manifest), manifest);
+    outcome.was_stored = outcome.written = true;
+    return outcome;
+  }
+  work.runs = runs_of(scenario);
+  Manifest manifest;
+  manifest.began = utc_now();
+  TemporaryFolder folder(work.target);
+  const std::vector<ChildResult> children = play_all(work, folder.path(), pool, options.quiet);
+  outcome.failures = failures_of(work, children);
+  if (outcome.failures.size() == children.size()) {
+    outcome.results.scenario = scenario;
+    return outcome;
+  }
+  outcome.results = complete(work, children, folder.path());
+  manifest.scenario = scenario.name;
+  manifest.hash = work.loaded.hash8;
+  manifest.complete = outcome.failures.empty();
+  manifest.failures = outcome.failures;
+  manifest.command = options.command;
+  manifest.machine = this_machine();
+  manifest.isa = kernels::isa_name(kernels::current_isa());
+  manifest.tapes_from = work.tapes_from;
+  manifest.ended = utc_now();
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    manifest.wall_s.emplace_back(run_name(scenario, work.runs[i]), children[i].wall_s);
+  }
+  write_text(folder.path() + "/manifest.json", manifest_to_json(manifest));
+  folder.publish(work.loaded.hash8);
+  outcome.written = true;
+  return outcome;
+}
+
+}  // namespace
+
+Loaded load_with_plans(const std::string& path, const LoadOptions& options) {
+  Loaded loaded = load_scenario(path, options);
+  for (const PlanFile& file : loaded.scenario.plan_files) {
+    std::vector<PlanLine> lines = plan_from_csv(loaded.scenario, read_text(file.path), file.path);
+    auto& plan = loaded.scenario.plan;
+    plan.insert(plan.end(), std::make_move_iterator(lines.begin()),
+                std::make_move_iterator(lines.end()));
+  }
+  return loaded;
+}
+
+double plan_horizon_s(const Scenario& scenario) {
+  if (scenario.stop.simulated_s < kNever) return scenario.stop.simulated_s;
+  double tokens_per_s = 0;
+  for (const Learner& learner : scenario.learners) {
+    if (learner.step_s > 0)
+      tokens_per_s += scenario.charged.tokens_per_learner_step / learner.step_s;
+  }
+  if (!(tokens_per_s > 0)) throw BadInput("", "/stop", "gives no end for a plan");
+  return scenario.stop.tokens.value_or(0) / tokens_per_s;
+}
+
+Outcome run_scenario(const std::string& path, const RunOptions& options) {
+  Work work;
+  work.loaded = load_with_plans(path, options.load);
+  LoadOptions plain;
+  plain.no_train = options.load.no_train;
+  work.expect_applied = load_scenario(path, plain).hash8 == work.loaded.hash8;
+  return carry_out(work, options);
+}
+
+Outcome train_run(const std::string& run, const RunOptions& options) {
+  for (const Setting& setting : options.load.settings) {
+    if (setting.pointer != "/training" && !setting.pointer.starts_with("/training/")) {
+      throw BadInput(
+          "--set", setting.pointer,
+          "would change the tape; `train` replays saved tapes, so only /training/… may be set");
+    }
+  }
+  const Results from = read_results(run);
+  Work work;
+  work.tapes_from = run;
+  work.loaded = load_with_plans(run + "/scenario.resolved.json", options.load);
+  work.loaded.scenario.name = from.scenario.name;
+  work.loaded.scenario.calibrated_keys = from.scenario.calibrated_keys;
+  if (!work.loaded.scenario.training.on) {
+    throw BadInput(run, "/training", "is false in that run: set it, or there is nothing to train");
+  }
+  if (work.loaded.hash8 == from.hash) {
+    throw BadInput("--set", "", "changes nothing: " + run + " was trained with these settings");
+  }
+  work.expect_applied = false;
+  return carry_out(work, options);
+}
+
+Results read_results(const std::string& folder) {
+  const std::string manifest = folder + "/manifest.json";
+  const StoredRun stored = manifest_from_json(read_text(manifest), manifest);
+  const std::string comparison = folder + "/comparison.json";
+  const StoredComparison known = comparison_from_json(read_text(comparison), comparison);
+  Results results;
+  results.scenario = load_scenario(folder + "/scenario.resolved.json").scenario;
+  results.scenario.name = known.scenario;
+  results.scenario.warnings = known.warnings;
+  results.scenario.calibrated_keys = known.calibrated_keys;
+  results.hash = stored.hash;
+  results.folder = folder;
+  results.expect_applied = known.expect_applied;
+  for (const OneRun& run : runs_of(results.scenario)) {
+    const std::string path = folder + "/" + run_name(results.scenario, run) + "/summary.json";
+    results.records.push_back(summary_from_json(read_text(path), path));
+  }
+  results.plan = count_plan(results.scenario, results.records, read_text(folder + "/plan.csv"));
+  return results;
+}
+
+int exit_code_of(const Outcome& outcome) {
+  int code = 0;
+  for (const Failure& failure : outcome.failures)
+    code = std::max(code, failure.exit_code);
+  if (code != 0) return code;
+  const Results& results = outcome.results;
+  for (const Judged& j : judge(results.scenario, results.records, results.expect_applied)) {
+    if (j.verdict == Verdict::kMissed) code = 1;
+  }
+  return code;
+}
+
+}  // namespace skerry

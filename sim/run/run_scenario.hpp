@@ -1,0 +1,51 @@
+// A whole scenario: all protocols and seeds in children, one run folder, one comparison.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/report/manifest.hpp"
+#include "sim/report/results.hpp"
+#include "sim/scenario/load.hpp"
+
+namespace skerry {
+
+struct RunOptions {
+  LoadOptions load;
+  std::string out;  // the run folder; empty: results/runs/NAME-hash8
+  int jobs = 0;     // 0: as many as there are cores
+  int threads = 0;  // of each child; 0: chosen at its fork
+  std::string isa;  // empty: the best one
+  bool quiet = false;
+  bool again = false;  // run although the folder holds a complete run of the same hash
+  std::vector<std::string> command;  // as typed, for the manifest
+};
+
+struct Outcome {
+  Results results;
+  std::vector<Failure> failures;  // runs that failed; their rows are empty
+  StoredRun stored;               // of a run found in place of a new one
+  bool was_stored = false;
+  bool written = false;  // false: nothing succeeded, so there is no folder
+};
+
+// Throws BadInput before anything is written, and when a child finds bad input; Interrupted.
+Outcome run_scenario(const std::string& path, const RunOptions& options);
+
+// The tapes of the run folder `run`, trained again with other /training settings.
+Outcome train_run(const std::string& run, const RunOptions& options);
+
+// Results from the files of a complete run folder. BadInput for anything else.
+Results read_results(const std::string& folder);
+
+// 4 or 3 when a run failed, 1 when an `expect` was missed, else 0.
+int exit_code_of(const Outcome& outcome);
+
+// Scenario with the lines of its plan files; BadInput.
+Loaded load_with_plans(const std::string& path, const LoadOptions& options);
+
+// Seconds of the fault plan that `skerry plan` shows: the cap or end in simulated time, else what
+// the tokens take at full strength.
+double plan_horizon_s(const Scenario& scenario);
+
+}  // namespace skerry

@@ -1,0 +1,254 @@
+// What is trained, and what is expected to come out.
+#include <algorithm>
+#include <map>
+
+#include "sim/scenario/bind.hpp"
+#include "sim/scenario/metrics.hpp"
+#include "sim/scenario/parse.hpp"
+#include "sim/scenario/text.hpp"
+
+namespace skerry::reader {
+
+namespace {
+
+constexpr std::size_t kMaxCorpusBytes = 256u << 20;
+
+// Shapes of the presets: layers, width, heads, context (batch is 8 in all).
+Json model_preset(const std::string& preset) {
+  static const std::map<std::string, std::vector<int>> shapes = {{"quick", {2, 32, 1, 32}},
+                                                                 {"default", {2, 64, 2, 64}},
+                                                                 {"long", {2, 64, 2, 64}},
+                                                                 {"large", {4, 128, 4, 64}},
+                                                                 {"fragments24", {6, 48, 2, 64}}};
+  const auto& shape = shapes.at(preset);
+  return {{"layers", shape[0]},  {"width", shape[1]}, {"heads", shape[2]},
+          {"context", shape[3]}, {"vocabulary", 256}, {"batch", 8}};
+}
+
+void bind_trained_model(const Binder& binder, Json given, TrainedModel& model) {
+  model.preset = text_at(given, "preset");
+  const Json shape = model_preset(model.preset);
+  for (const auto& [key, value] : shape.items()) {
+    if (!given.contains(key)) {
+      given[key] = value;
+    } else if (given[key] != value) {
+      model.preset.clear();
+    }
+  }
+  model.layers = static_cast<int>(integer_at(given, "layers"));
+  model.width = static_cast<int>(integer_at(given, "width"));
+  model.heads = static_cast<int>(integer_at(given, "heads"));
+  model.context = static_cast<int>(integer_at(given, "context"));
+  model.vocabulary = static_cast<int>(integer_at(given, "vocabulary"));
+  model.batch = static_cast<int>(integer_at(given, "batch"));
+  if (model.width % model.heads != 0) {
+    binder.refuse("/training/model/heads",
+                  "found " + std::to_string(model.heads) + " heads, which the width of " +
+                      std::to_string(model.width) + " does not divide into");
+  }
+}
+
+// Bytes of training the protocol with most learners: eight floats a parameter and learner
+// (parameters, gradient, two moments, outer momentum, anchors, fragments under way) and the
+// activations of up to 64 learners side by side.
+void check_trained_bytes(const Binder& binder, const TrainedModel& model) {
+  std::size_t learners = 0;
+  for (const Protocol& protocol : binder.scenario.protocols) {
+    learners = std::max(learners, protocol.learners.size());
+  }
+  const double layers = model.layers, width = model.width, context = model.context;
+  const double parameters =
+      (256.0 + context) * width + layers * (12.0 * width * width + 13.0 * width);
+  const double tokens = context * model.batch;
+  const double activations =
+      tokens * (layers * (34.0 * width + 4.0 * model.heads * context) + 3.0 * 256.0);
+  const auto count = static_cast<double>(learners);
+  const double bytes = 4.0 * (count * 8.0 * parameters + std::min(count, 64.0) * activations);
+  if (bytes > kMaxTrainedBytes) {
+    binder.refuse("/training/model", "would need about " + number_text(bytes / 1e9) + " GB for " +
+                                         std::to_string(learners) + " learners of " +
+                                         number_text(parameters) + " parameters, allowed " +
+                                         number_text(kMaxTrainedBytes / 1e9) + " GB");
+  }
+}
+
+void bind_corpus(Binder& binder, const Json& given) {
+  Training& training = binder.scenario.training;
+  training.corpus_label = text_at(given, "corpus");
+  training.corpus = training.corpus_label;
+  if (training.corpus == "kjv") return;
+  training.corpus = absolute_path(binder, training.corpus_label);
+  std::string bytes =
+      read_bounded_file(training.corpus, kMaxCorpusBytes, binder.label, "/training/corpus");
+  const double held_out = static_cast<double>(bytes.size()) * training.held_out_share;
+  const double least = training.model.context + 1.0;
+  if (held_out < least || static_cast<double>(bytes.size()) - held_out < least) {
+    binder.refuse("/training/corpus",
+                  "found " + std::to_string(bytes.size()) +
+                      " bytes: either part of the split holds less than a window of " +
+                      number_text(least) + " bytes");
+  }
+  binder.file_bytes.push_back(std::move(bytes));
+}
+
+InnerOptimizer inner_of(const Json& given, double rate) {
+  InnerOptimizer inner;
+  inner.rate = number_at(given, "rate", rate);
+  inner.final_rate_share = number_at(given, "final_rate_share");
+  inner.warm_up_steps = static_cast<int>(integer_at(given, "warm_up_steps"));
+  inner.beta1 = number_at(given, "beta1");
+  inner.beta2 = number_at(given, "beta2");
+  inner.epsilon = number_at(given, "epsilon");
+  inner.weight_decay = number_at(given, "weight_decay");
+  inner.clip_norm = number_at(given, "clip_norm");
+  return inner;
+}
+
+Merge merge_of(const Json& word) {
+  return word == "radial_directional" ? Merge::kRadialDirectional : Merge::kMean;
+}
+
+// The row's object and what only the shared one has.
+Json merged(const Json& row, const char* key, const Json& shared) {
+  Json result = row.contains(key) ? row[key] : Json::object();
+  for (const auto& [name, value] : shared.items()) {
+    if (name != "about" && !result.contains(name)) result[name] = value;
+  }
+  return result;
+}
+
+// Shared values and the row's own overrides. The document keeps overrides alone, so that a shared
+// value set in a resolved copy still reaches every row.
+TrainingOfProtocol bind_row(const Binder& binder, const Json& given, double rate,
+                            const Protocol& protocol) {
+  const Json* rows = member(given, "protocols");
+  const Json* own = rows == nullptr ? nullptr : member(*rows, protocol.name);
+  const Json row = own == nullptr ? Json::object() : *own;
+  const std::string pointer = under("/training/protocols", protocol.name);
+  TrainingOfProtocol result;
+  result.inner = inner_of(merged(row, "inner", given["inner"]), rate);
+  if (protocol.family == Family::kDataParallel) {
+    for (const char* key : {"outer", "merge"}) {
+      if (row.contains(key)) {
+        binder.refuse(under(pointer, key), std::string(key) + " has no meaning for " +
+                                               protocol.preset + ", which is data-parallel");
+      }
+    }
+    return result;
+  }
+  const Json outer = merged(row, "outer", given["outer"]);
+  result.outer = {number_at(outer, "rate"), number_at(outer, "momentum")};
+  const bool decoupled = protocol.preset == "decoupled_diloco";
+  const Json of_preset = {{"body", decoupled ? "radial_directional" : "mean"},
+                          {"embedding", "mean"}};
+  const Json merge = merged(row, "merge", given.contains("merge") ? given["merge"] : of_preset);
+  result.merge_body = merge_of(merge["body"]);
+  result.merge_embedding = merge_of(merge["embedding"]);
+  return result;
+}
+
+}  // namespace
+
+void bind_training(Binder& binder) {
+  const Json& given = binder.document["training"];
+  Training& training = binder.scenario.training;
+  if (given.is_boolean()) {
+    training.of_protocol.resize(binder.scenario.protocols.size());
+    return;
+  }
+  training.on = true;
+  bind_trained_model(binder, given["model"], training.model);
+  check_trained_bytes(binder, training.model);
+  training.held_out_share = number_at(given, "held_out_share");
+  bind_corpus(binder, given);
+  training.evaluation_windows = static_cast<int>(integer_at(given, "evaluation_windows"));
+  training.evaluations = static_cast<int>(integer_at(given, "evaluations"));
+  training.warm_start_steps = static_cast<int>(integer_at(given, "warm_start_steps"));
+  training.gradient_shards = static_cast<int>(integer_at(given, "gradient_shards"));
+  training.seeds = static_cast<int>(std::min<std::int64_t>(
+      integer_at(given, "seeds"), static_cast<std::int64_t>(binder.scenario.seeds.size())));
+  if (given.contains("target_loss")) training.target_loss = number_at(given, "target_loss");
+  training.target_loss_over_baseline = number_at(given, "target_loss_over_baseline", 0.05);
+  const double rate = given["model"]["preset"] == "large" ? 2e-3 : 4e-3;
+  std::vector<std::string> names;
+  for (const Protocol& protocol : binder.scenario.protocols)
+    names.push_back(protocol.name);
+  if (const Json* rows = member(given, "protocols")) {
+    for (const auto& [name, row] : rows->items()) {
+      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      binder.refuse(
+          under("/training/protocols", name),
+          "found an unknown protocol, allowed " + join(names) + did_you_mean(name, names));
+    }
+  }
+  for (const Protocol& protocol : binder.scenario.protocols) {
+    training.of_protocol.push_back(bind_row(binder, given, rate, protocol));
+  }
+}
+
+// ---------------------------------------------------------------- expect
+
+namespace {
+
+void check_row_name(const Binder& binder, const std::string& name, const std::string& pointer) {
+  std::vector<std::string> names;
+  for (const Protocol& protocol : binder.scenario.protocols)
+    names.push_back(protocol.name);
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    binder.refuse(pointer, "found the unknown protocol '" + name + "', allowed " + join(names) +
+                               did_you_mean(name, names));
+  }
+}
+
+std::optional<double> optional_at(const Json& object, const char* key) {
+  if (!object.contains(key)) return std::nullopt;
+  return number_at(object, key);
+}
+
+Expect expect_of(const Binder& binder, const Json& given, const std::string& pointer) {
+  Expect expect;
+  expect.protocol = text_at(given, "protocol");
+  expect.metric = text_at(given, "metric");
+  expect.ratio_to = text_at(given, "ratio_to");
+  expect.minus = text_at(given, "minus");
+  expect.min = optional_at(given, "min");
+  expect.max = optional_at(given, "max");
+  expect.equal = optional_at(given, "equal");
+  expect.tolerance = number_at(given, "tolerance", 1e-6);
+  expect.why = text_at(given, "why");
+  check_row_name(binder, expect.protocol, pointer + "/protocol");
+  if (!expect.ratio_to.empty()) check_row_name(binder, expect.ratio_to, pointer + "/ratio_to");
+  if (!expect.minus.empty()) check_row_name(binder, expect.minus, pointer + "/minus");
+  if (!is_known_metric(expect.metric)) {
+    binder.refuse(pointer + "/metric", "found the unknown metric '" + expect.metric +
+                                           "', allowed " + join(known_metrics(), 100) +
+                                           did_you_mean(expect.metric, known_metrics()));
+  }
+  if (!expect.min && !expect.max && !expect.equal) {
+    binder.refuse(pointer, "expects nothing: give min, max or equal");
+  }
+  if (expect.min && expect.max && *expect.min > *expect.max) {
+    binder.refuse(pointer, "found min " + number_text(*expect.min) + " above max " +
+                               number_text(*expect.max));
+  }
+  if (given.contains("tolerance") && !expect.equal) {
+    binder.refuse(pointer + "/tolerance", "has no meaning without 'equal'");
+  }
+  if (needs_training(expect.metric) && !binder.scenario.training.on) {
+    binder.refuse(pointer + "/metric", "'" + expect.metric + "' needs training, which is false");
+  }
+  return expect;
+}
+
+}  // namespace
+
+void bind_expect(Binder& binder) {
+  const Json* given = member(binder.document, "expect");
+  if (given == nullptr) return;
+  for (std::size_t i = 0; i < given->size(); ++i) {
+    binder.scenario.expect.push_back(
+        expect_of(binder, (*given)[i], under("/expect", std::to_string(i))));
+  }
+}
+
+}  // namespace skerry::reader

@@ -1,0 +1,33 @@
+// The catalogs of devices and regions (scenarios/catalog), built into the program.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace skerry::reader {
+
+// Texts of the two files, written at build time by embed.py.
+extern const char* const kDevicesJson;
+extern const char* const kRegionsJson;
+
+struct Device {
+  double peak_flops = 0.0;  // dense bf16, per chip
+  double memory_per_chip_bytes = 0.0;
+  double mfu_typical = 0.0;
+  bool mfu_assumed = false;  // no published figure stands behind it
+};
+
+// Null when the catalog has no such device.
+const Device* find_device(const std::string& name);
+std::vector<std::string> device_names();
+
+bool is_catalog_region(const std::string& name);
+std::vector<std::string> region_names();
+
+// Half of the measured round trip (s); none when a region is not in the catalog or both are the
+// same.
+std::optional<double> catalog_latency_s(const std::string& from, const std::string& to);
+
+}  // namespace skerry::reader

@@ -1,0 +1,235 @@
+// The estimate that protects the machine, settings that cannot matter, and assumptions in use.
+#include <algorithm>
+
+#include "sim/scenario/bind.hpp"
+#include "sim/scenario/spec_parts.hpp"
+#include "sim/scenario/text.hpp"
+
+namespace skerry::reader {
+
+namespace {
+
+const Learner& learner_at(const Scenario& scenario, int index) {
+  return scenario.learners[static_cast<std::size_t>(index)];
+}
+
+double slowest_step_s(const Scenario& scenario, const Protocol& protocol) {
+  double slowest = 0.0;
+  for (const int i : protocol.learners)
+    slowest = std::max(slowest, learner_at(scenario, i).step_s);
+  return slowest;
+}
+
+// Learner steps a second of the protocol when nothing stops it.
+double steps_per_s(const Scenario& scenario, const Protocol& protocol) {
+  if (protocol.family == Family::kDataParallel) {
+    return static_cast<double>(protocol.learners.size()) / slowest_step_s(scenario, protocol);
+  }
+  double rate = 0.0;
+  for (const int i : protocol.learners)
+    rate += 1.0 / learner_at(scenario, i).step_s;
+  return rate;
+}
+
+bool has_random_faults(const Scenario& scenario) {
+  return std::any_of(scenario.faults.begin(), scenario.faults.end(),
+                     [](const Fault& fault) { return !fault.scripted; });
+}
+
+bool may_lose_learners(const Scenario& scenario) {
+  return !scenario.plan_files.empty() ||
+         std::any_of(scenario.faults.begin(), scenario.faults.end(), [&](const Fault& fault) {
+           return fault.kind == FaultKind::kIslandDown || fault.kind == FaultKind::kRegionDark ||
+                  (fault.kind == FaultKind::kSliceDown &&
+                   std::any_of(fault.targets.begin(), fault.targets.end(), [&](const Target& t) {
+                     return learner_at(scenario, t.index).slices == 1;
+                   }));
+         });
+}
+
+// Over the slowest port a recovery (three copies, the paper's rule) and the fragments that go on
+// meanwhile must fit into H steps: 4.5 x model bits / (H x step).
+void warn_recovery_reach(Binder& binder, const Protocol& protocol) {
+  const Scenario& scenario = binder.scenario;
+  if (protocol.family != Family::kDiloco || protocol.on_loss != OnLoss::kContinue) return;
+  if (scenario.regions.empty() || !may_lose_learners(scenario)) return;
+  double slowest_Bps = kUnlimited;
+  std::string where;
+  for (const int i : protocol.learners) {
+    const Region& region =
+        scenario.regions[static_cast<std::size_t>(learner_at(scenario, i).region)];
+    const double port = std::min(region.up_Bps, region.down_Bps);
+    if (port < slowest_Bps) {
+      slowest_Bps = port;
+      where = region.name;
+    }
+  }
+  const double bits = scenario.charged.parameters * scenario.charged.wire_bits_per_parameter;
+  const double needed =
+      4.5 * bits / (protocol.sync_period_steps * slowest_step_s(scenario, protocol)) / 1e9;
+  if (needed <= gbps_from_bytes_per_s(slowest_Bps)) return;
+  binder.warn("W06", under("/protocols", protocol.name) +
+                         ": a recovery within sync_period_steps = " +
+                         std::to_string(protocol.sync_period_steps) +
+                         " steps needs 4.5 x model bits / (H x step) = " + number_text(needed) +
+                         " Gbit/s, and the port of " + where + " has " +
+                         number_text(gbps_from_bytes_per_s(slowest_Bps)));
+}
+
+void warn_protocol(Binder& binder, const Protocol& protocol) {
+  if (protocol.family != Family::kDiloco) return;
+  const std::string pointer = under("/protocols", protocol.name);
+  if (protocol.learners.size() == 1) {
+    binder.warn("W01", pointer + ": one learner: outer steps have nobody to merge with");
+  }
+  if (protocol.grace == Grace::kSlack) {
+    if (protocol.quorum == static_cast<int>(protocol.learners.size())) {
+      binder.warn("W02", pointer + "/grace: cannot matter, since the quorum is all " +
+                             std::to_string(protocol.quorum) + " learners");
+    } else if (protocol.overlap_steps == 0 || protocol.grace_limit_steps <= 0.0) {
+      binder.warn("W12", pointer + "/grace: never opens with overlap_steps " +
+                             std::to_string(protocol.overlap_steps) + " and limit_steps " +
+                             number_text(protocol.grace_limit_steps));
+    }
+  }
+  warn_recovery_reach(binder, protocol);
+}
+
+void warn_places(Binder& binder) {
+  const Scenario& scenario = binder.scenario;
+  std::vector<bool> used(scenario.regions.size(), false);
+  for (const Learner& learner : scenario.learners) {
+    if (learner.region >= 0) used[static_cast<std::size_t>(learner.region)] = true;
+  }
+  for (const Protocol& protocol : scenario.protocols) {
+    if (!used.empty() && protocol.family == Family::kDiloco) {
+      used[static_cast<std::size_t>(protocol.syncer_region)] = true;
+    }
+    if (!used.empty()) used[static_cast<std::size_t>(protocol.star_region)] = true;
+  }
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (!used[i]) {
+      binder.warn("W13", under("/regions", scenario.regions[i].name) +
+                             ": cannot matter, no island is in it");
+    }
+  }
+  if (scenario.transport.kind == TransportKind::kFluid) {
+    const Json& given = binder.document["transport"];
+    if (given.contains("window_bytes") || scenario.transport.streams != 1 ||
+        scenario.transport.setup_s > 0.0) {
+      binder.warn("W04", "/transport: window_bytes, streams and setup cannot matter with fluid");
+    }
+  }
+}
+
+void warn_model(Binder& binder) {
+  const Scenario& scenario = binder.scenario;
+  if (scenario.charged.parameters <= 0.0) {
+    binder.warn(
+        "W08",
+        "no /charged_model: protocols send no bytes, and a learner's step counts as one token");
+  } else if (scenario.charged.tensors.empty()) {
+    binder.warn("W10", "/charged_model: parameters without a shape: fragments are equal parts");
+  }
+}
+
+void warn_chance(Binder& binder) {
+  const Scenario& scenario = binder.scenario;
+  const bool random = has_random_faults(scenario) || scenario.spread_relative > 0.0 ||
+                      (scenario.training.on && scenario.training.seeds > 1);
+  if (scenario.seeds.size() > 1 && !random) {
+    binder.warn("W03", "/seeds: cannot matter, nothing in the scenario is random");
+  }
+  const Json& training = binder.document["training"];
+  if (training.is_object() &&
+      integer_at(training, "seeds") > static_cast<std::int64_t>(scenario.seeds.size())) {
+    binder.warn("W09", "/training/seeds: " + std::to_string(integer_at(training, "seeds")) +
+                           " asked for, the scenario has " + std::to_string(scenario.seeds.size()));
+  }
+  for (const Fault& fault : scenario.faults) {
+    if (fault.scripted && fault.targets.size() == 1) {
+      binder.warn("W07",
+                  "'faults." + fault.name +
+                      "' is one event; small differences in goodput are that event, not a law");
+    }
+    if (fault.kind == FaultKind::kStraggler && fault.factor == 1.0) {
+      binder.warn("W14", under("/faults", fault.name) + "/factor: cannot matter, it is 1");
+    }
+  }
+}
+
+void warn_faults_idle(Binder& binder) {
+  const Scenario& scenario = binder.scenario;
+  if (!scenario.faults.empty() || !scenario.plan_files.empty()) return;
+  static const NodePtr spec = recovery_spec(true);
+  Resolution ignored;
+  Json given = binder.document["recovery"];
+  given.erase("about");
+  if (given != resolve(*spec, Json::object(), "", ignored)) {
+    binder.warn("W15", "/recovery: cannot matter, there are no /faults");
+  }
+}
+
+// Assumed defaults are listed only where they can matter.
+bool matters(const Binder& binder, const std::string& pointer) {
+  const Scenario& scenario = binder.scenario;
+  if (pointer.starts_with("/recovery/")) {
+    return !scenario.faults.empty() || !scenario.plan_files.empty();
+  }
+  const std::vector<std::string> parts = pointer_parts(pointer);
+  if (parts.size() == 4 && parts[0] == "protocols" && parts[2] == "grace") {
+    return std::any_of(
+        scenario.protocols.begin(), scenario.protocols.end(),
+        [&](const Protocol& p) { return p.name == parts[1] && p.grace == Grace::kSlack; });
+  }
+  if (pointer.starts_with("/training/outer/")) {
+    return std::any_of(scenario.protocols.begin(), scenario.protocols.end(),
+                       [](const Protocol& p) { return p.preset == "decoupled_diloco"; });
+  }
+  return true;
+}
+
+}  // namespace
+
+void check_facts(const Binder& binder) {
+  const Scenario& scenario = binder.scenario;
+  for (const Protocol& protocol : scenario.protocols) {
+    const double rate = steps_per_s(scenario, protocol);
+    double span_s = scenario.stop.simulated_s;
+    if (scenario.stop.tokens) {
+      span_s = std::min(span_s,
+                        *scenario.stop.tokens / (scenario.charged.tokens_per_learner_step * rate));
+    }
+    const double steps = rate * span_s;
+    double facts = steps;
+    if (protocol.family == Family::kDiloco) {
+      facts *= 1.0 + 4.0 * protocol.fragments / protocol.sync_period_steps;
+    }
+    for (const Fault& fault : scenario.faults) {
+      if (protocol.faults) facts += 3.0 * fault.events_per_s_nominal * span_s;
+    }
+    if (facts > kMaxFacts) {
+      binder.refuse("/stop", "would give at least " + number_text(facts) + " facts (" +
+                                 number_text(steps) + " learner steps of " + protocol.name +
+                                 "), allowed " + number_text(kMaxFacts));
+    }
+  }
+}
+
+void add_warnings(Binder& binder, const std::vector<std::string>& assumed) {
+  warn_places(binder);
+  warn_model(binder);
+  for (const Protocol& protocol : binder.scenario.protocols)
+    warn_protocol(binder, protocol);
+  warn_chance(binder);
+  warn_faults_idle(binder);
+  auto& warnings = binder.scenario.warnings;
+  std::stable_sort(
+      warnings.begin(), warnings.end(),
+      [](const std::string& a, const std::string& b) { return a.compare(0, 3, b, 0, 3) < 0; });
+  for (const std::string& pointer : assumed) {
+    if (matters(binder, pointer)) binder.scenario.calibrated_keys.push_back(pointer);
+  }
+}
+
+}  // namespace skerry::reader

@@ -1,0 +1,185 @@
+// scenarios/README.md, from the tree of keys.
+#include <algorithm>
+#include <utility>
+
+#include "sim/scenario/load.hpp"
+#include "sim/scenario/metrics.hpp"
+#include "sim/scenario/presets.hpp"
+#include "sim/scenario/spec.hpp"
+#include "sim/scenario/text.hpp"
+
+namespace skerry {
+
+namespace {
+
+using reader::Field;
+using reader::Json;
+using reader::Node;
+using reader::Type;
+
+constexpr const char* kHead = R"(# Scenarios: every key
+
+This page is written by the program (`skerry schema` gives the same as JSON Schema, `skerry explain POINTER` one key).
+
+A scenario is plain JSON and says all that can be asked. It is read strictly: an unknown, duplicate, mistyped or out-of-range
+key, or numbers that do not fit together, stop the run before any work, with the file, the JSON pointer, what was found, what is
+allowed and the nearest known key. A setting that cannot matter gives a warning (W01 …) that stays with the result.
+
+* `about` is allowed in every object. Maps are keyed by name: letters, digits, `.`, `_`, `-`, at most 64. Counts may be written 1.2e6.
+* A key shown as `at_<unit>` is a duration: write one of `at_ms`, `at_s`, `at_min`, `at_h`, `at_days`, `at_years` (365 days).
+  The resolved copy has `at_s`. Ranges of durations are in seconds.
+* `port_gbps` and its kind are 10^9 bits a second. A name of the catalogs (`catalog/`) needs no more than its name.
+* Paths are relative to the scenario's folder and are read as data only.
+* A default marked "assumed" is calibrated or a guess, not a measurement; those in use are listed with every result.
+)";
+
+constexpr const char* kWarnings = R"(
+## Warnings
+
+They name settings that cannot matter, or that deserve a second look, and stay with the result.
+
+| code | meaning |
+|---|---|
+| W01 | DiLoCo family with one learner: outer steps have nobody to merge with |
+| W02 | a grace window beside a quorum of all learners |
+| W03 | several seeds, and nothing random |
+| W04 | window, streams or setup with the fluid transport |
+| W05 | memory of a slice exactly full (less than 1 % to spare) |
+| W06 | the paper's recovery within H steps is out of reach of the slowest port |
+| W07 | a fault that is one scripted event |
+| W08 | no charged model: nothing is sent |
+| W09 | more training seeds than seeds |
+| W10 | a charged model without a shape: equal fragments |
+| W11 | mfu beside a given step time |
+| W12 | a grace window that never opens |
+| W13 | a region without islands |
+| W14 | a straggler of factor 1 |
+| W15 | recovery settings without faults |
+)";
+
+// Text in a cell of a table.
+std::string cell(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '|') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+std::string default_text(const Field& field) {
+  if (field.is_required) return "required";
+  if (!field.default_value) return field.default_note.empty() ? "none" : field.default_note;
+  std::string text = "`" + field.default_value->dump() + "`";
+  if (field.default_value->is_object()) text = "its keys' defaults";
+  if (field.is_duration) text += " s";
+  if (field.is_assumed) text += " (assumed)";
+  return text;
+}
+
+// Objects below a node with the pointer that leads to each.
+void collect(const Node& node, const std::string& pointer,
+             std::vector<std::pair<std::string, const Node*>>& objects) {
+  switch (node.type) {
+    case Type::kObject:
+      objects.emplace_back(pointer.empty() ? "/" : pointer, &node);
+      for (const Field& field : node.fields)
+        collect(*field.node, pointer + "/" + field.key, objects);
+      return;
+    case Type::kMap:
+      return collect(*node.value, pointer + "/" + node.entry, objects);
+    case Type::kArray:
+      return collect(*node.value, pointer + "/N", objects);
+    case Type::kEither:
+      for (const auto& choice : node.choices)
+        collect(*choice, pointer, objects);
+      return;
+    default:
+      return;
+  }
+}
+
+std::string object_section(const std::string& pointer, const Node& node) {
+  std::string text =
+      "\n## `" + pointer + "`\n\n| key | allowed | default | meaning |\n|---|---|---|---|\n";
+  for (const Field& field : node.fields) {
+    if (field.key == "about") continue;
+    text += "| `" + reader::shown_key(field) + "` | " + cell(reader::allowed(*field.node)) + " | " +
+            cell(default_text(field)) + " | " + cell(field.doc) + " |\n";
+  }
+  for (const auto& group : node.at_most_one) {
+    text += "\nAt most one of";
+    for (const std::string& key : group) {
+      text += (&key == &group.front() ? " `" : ", `");
+      text += reader::shown_key(*reader::find_field(node, key));
+      text += '`';
+    }
+    text += ".\n";
+  }
+  return text;
+}
+
+std::string presets_section() {
+  std::string text =
+      "\n## Presets of `/protocols`\n\n"
+      "`data_parallel` stops when a slice is lost and resumes (`recovery.resume`); "
+      "`data_parallel_elastic` goes on with a smaller "
+      "batch. `ideal` is data-parallel in one place without faults; `best_region` is elastic "
+      "data-parallel in the one region with "
+      "most tokens a second. Sources: DiLoCo arXiv 2311.08105 (H = 500), Streaming DiLoCo arXiv "
+      "2501.18512 (H = 100, tau = 1; its "
+      "fragments are layers, 24 here), Decoupled DiLoCo arXiv 2604.21428 (H = P = 24, tau = 2, K = "
+      "1, grace on).\n\n"
+      "| key |";
+  std::vector<std::string> keys;
+  std::string rule = "|---|";
+  for (const std::string& preset : reader::preset_names()) {
+    text += " " + preset + " |";
+    rule += "---|";
+    for (const auto& [key, value] : reader::preset_values(preset).items()) {
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    }
+  }
+  text += "\n" + rule + "\n";
+  for (const std::string& key : keys) {
+    text += "| `" + key + "` |";
+    for (const std::string& preset : reader::preset_names()) {
+      const Json* value = reader::member(reader::preset_values(preset), key);
+      std::string shown = "–";
+      if (value != nullptr && value->is_object()) {
+        shown = value->at("rule").get<std::string>();
+      } else if (value != nullptr && value->is_number()) {
+        shown = reader::number_text(value->get<double>());
+      } else if (value != nullptr) {
+        shown = value->get<std::string>();
+      }
+      text += " " + shown + " |";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string reference_page_markdown() {
+  std::string text = kHead;
+  std::vector<std::pair<std::string, const Node*>> objects;
+  collect(reader::scenario_spec(), "", objects);
+  for (const auto& [pointer, node] : objects)
+    text += object_section(pointer, *node);
+  text += presets_section();
+  text += kWarnings;
+  text += "\n## Metrics of `/expect`\n\n";
+  for (const std::string& metric : known_metrics())
+    text += "* `" + metric + "`\n";
+  text += "\n## Limits\n\nRefused with the estimate, before anything is allocated: files over " +
+          std::to_string(kMaxFileBytes) + " bytes, nesting over " + std::to_string(kMaxDepth) +
+          " levels, more than " + std::to_string(kMaxLearners) +
+          " learners or 1e6 slices, more than " + reader::number_text(kMaxFacts) +
+          " facts of one run, trained models over " + reader::number_text(kMaxTrainedBytes / 1e9) +
+          " GB.\n";
+  return text;
+}
+
+}  // namespace skerry

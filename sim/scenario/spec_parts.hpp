@@ -1,0 +1,21 @@
+// The branches of the tree, one function per subtree.
+#pragma once
+
+#include "sim/scenario/spec.hpp"
+
+namespace skerry::reader {
+
+NodePtr regions_spec();
+NodePtr links_spec();
+NodePtr transport_spec();
+NodePtr islands_spec();
+NodePtr speed_spread_spec();
+NodePtr charged_model_spec();
+NodePtr protocols_spec();
+// With defaults: the scenario's own. Without: what one protocol overrides.
+NodePtr recovery_spec(bool with_defaults);
+NodePtr faults_spec();
+NodePtr training_spec();
+NodePtr expect_spec();
+
+}  // namespace skerry::reader

@@ -1,0 +1,148 @@
+// Keys of protocols and of what the system does about failures.
+#include "sim/scenario/presets.hpp"
+#include "sim/scenario/spec_parts.hpp"
+
+namespace skerry::reader {
+
+namespace {
+
+NodePtr grace_spec() {
+  return either(
+      {word({"off", "slack"}),
+       object({
+           key("rule", word({"off", "slack"}),
+               "slack: after the quorum wait on, up to margin x (overlap_steps x step - quorum - "
+               "sync).")
+               .defaults("slack"),
+           key("margin", share(false, true),
+               "Share of the slack that may be used (gamma of the paper, not given there).")
+               .defaults(0.9)
+               .assumed(),
+           key("limit_steps", number(0.0, 1e6, "steps of the mean learner"),
+               "Upper end of the window.")
+               .defaults(1.0),
+           key("moving_average_weight", share(false, true),
+               "Weight of the newest sample in the averages of step, quorum and sync times (not "
+               "given in the paper).")
+               .defaults(0.1)
+               .assumed(),
+       })},
+      {"rule"});
+}
+
+std::vector<Field> diloco_fields() {
+  return {
+      key("sync_period_steps", integer(1, 1e9, "steps of the syncer's clock"),
+          "H: every fragment is exchanged once in so many steps."),
+      key("fragments", integer(1, 1e5),
+          "P: parts of the model, sets of whole tensors. At most H and at most the tensors.")
+          .note("the preset's, or less when H or the tensors are fewer"),
+      key("overlap_steps", integer(0, 1e9, "steps of the syncer's clock"),
+          "tau: steps from sending a fragment to needing its result; rounds in flight. Below H; 0 "
+          "with H = 1.")
+          .note("the preset's, or H - 1 when that is less"),
+      key("quorum", either({integer(1, 1e6), word({"all"})}),
+          "K: reports that close a collection. From 1 to the protocol's learners, or \"all\"."),
+      key("grace", grace_spec(), "Whether the syncer waits on after the quorum."),
+      key("learner_waits", word({"never", "at_overlap"}),
+          "at_overlap: a learner more than tau steps ahead of the newest clock it received waits. "
+          "never: it steps on with what it has."),
+      key("on_loss", word({"wait", "continue"}),
+          "What the others do while a whole learner is away."),
+      key("syncer",
+          either({word({"sharded"}),
+                  object({key("central", name_text(), "Region of the one syncer.").required()})}),
+          "sharded: one shard beside each learner, all-reduce between them. central: one place, "
+          "star."),
+      key("in_flight", integer(1, 1e5),
+          "Fragments on the wire at once; they leave in clock order."),
+  };
+}
+
+}  // namespace
+
+NodePtr recovery_spec(bool with_defaults) {
+  const std::vector<Field> fields = {
+      duration(
+          "detection", 0.0, false,
+          "Silence until a loss is acted upon. A lost slice is noticed within slice_down already.")
+          .defaults(0.0),
+      duration("slice_down", 0.0, false,
+               "Pause of a learner (elastic data-parallel: of all) that goes on with fewer slices.")
+          .defaults(13.0)
+          .assumed(),
+      duration("scale_up", 0.0, false, "Pause when slices come back.").defaults(13.0).assumed(),
+      duration("restart", 0.0, false,
+               "From all chips being there to the first restored byte, job restart.")
+          .defaults(600.0)
+          .assumed(),
+      key("resume", word({"all_slices_back", "from_checkpoint"}),
+          "Data-parallel without elasticity, a slice lost: wait for it with the state kept, or "
+          "restart.")
+          .defaults("from_checkpoint"),
+      key("step_in_progress", word({"kept", "lost"}),
+          "The step during which a learner loses a slice.")
+          .defaults("lost"),
+      key("cut_transfer", word({"resume", "restart"}),
+          "A transfer whose link was cut: goes on with the bytes left, or begins again.")
+          .defaults("resume"),
+      key("checkpoint_every", word({"young", "daly", "auto", "never"}),
+          "Rule for the checkpoint period of data-parallel rows (Young 1974, Daly 2006; auto is "
+          "Young).")
+          .defaults("young"),
+      duration("checkpoint_every", 0.0, true, "The period itself, instead of a rule."),
+      duration("checkpoint_save", 0.0, false, "Blocking part of one save.")
+          .defaults(30.0)
+          .assumed(),
+      duration("checkpoint_restore", 0.0, false, "Reading a checkpoint back.")
+          .defaults(60.0)
+          .assumed(),
+      key("donors", integer(1, 4096), "Peers that stripe one recovery.").defaults(1),
+      key("limit_steps", either({number(0.0, 1e9, "steps of the syncer's clock"), null_node()}),
+          "Steps that a recovery may take; null: any number. The paper's rule is H.")
+          .defaults(nullptr),
+      key("when_late", word({"admit", "fresh_inner_state", "refuse"}),
+          "A recovery over limit_steps: taken all the same, taken with fresh inner state, or "
+          "refused.")
+          .defaults("admit"),
+  };
+  std::vector<Field> own = fields;
+  if (!with_defaults) {
+    for (Field& field : own) {
+      field.default_value.reset();
+      field.is_assumed = false;
+      field.default_note = "the scenario's /recovery";
+    }
+  }
+  return object(std::move(own), {{"checkpoint_every", "checkpoint_every_s"}});
+}
+
+NodePtr protocols_spec() {
+  std::vector<Field> fields = {
+      key("preset", word(preset_names()),
+          "What the row is; a row named like a preset needs no more.")
+          .note("the row's name when that is a preset, else required"),
+      key("only_islands", array_of(free_text(200), 1, 4096, true),
+          "Groups or learners that take part; '*' stands for any run of characters.")
+          .note("all; best_region: the region with most tokens/s"),
+      key("all_reduce",
+          either({word({"ring", "hierarchical_ring", "star"}),
+                  object({key("star_at", name_text(), "Region of the hub.").required()})}),
+          "Over the learners' regions. hierarchical_ring: first inside each region, free there. "
+          "star: its hub is the region of the first learner unless star_at names one.")
+          .note("hierarchical_ring"),
+      key("buckets", integer(1, 1e5), "Gradient buckets that leave during the backward pass.")
+          .note("64"),
+      key("backward_share", share(true, true), "Share of a step that is backward pass.")
+          .note("2/3"),
+  };
+  for (Field field : diloco_fields()) {
+    if (field.default_note.empty()) field.default_note = "the preset's";
+    fields.push_back(std::move(field));
+  }
+  fields.push_back(key("recovery", recovery_spec(false), "Overrides /recovery for this row.")
+                       .note("the scenario's /recovery"));
+  return map_of(object(std::move(fields)), "PROTOCOL", 64);
+}
+
+}  // namespace skerry::reader

@@ -1,0 +1,130 @@
+// Keys of training: all that learning needs, and nothing that moves a byte or a date.
+#include "sim/scenario/spec_parts.hpp"
+
+namespace skerry::reader {
+
+namespace {
+
+std::vector<Field> with_or_without(std::vector<Field> fields, bool with_defaults) {
+  if (with_defaults) return fields;
+  for (Field& field : fields) {
+    field.default_value.reset();
+    field.is_assumed = false;
+    field.default_note = "the shared value";
+  }
+  return fields;
+}
+
+NodePtr inner_spec(bool with_defaults) {
+  return object(with_or_without(
+      {
+          key("rate", positive(100.0), "Peak learning rate of AdamW.")
+              .note("0.004; 0.002 with model large"),
+          key("final_rate_share", share(true, true),
+              "Cosine decay over the run's horizon down to this share.")
+              .defaults(0.1),
+          key("warm_up_steps", integer(0, 1e9, "learner steps"), "Linear warm-up.").defaults(50),
+          key("beta1", share(true, false), "AdamW.").defaults(0.9),
+          key("beta2", share(true, false), "AdamW.").defaults(0.95),
+          key("epsilon", positive(1.0), "AdamW.").defaults(1e-8),
+          key("weight_decay", number(0.0, 100.0), "AdamW, decoupled.").defaults(0.1),
+          key("clip_norm", positive(1e6), "Gradient norm is clipped to this.").defaults(1.0),
+      },
+      with_defaults));
+}
+
+NodePtr outer_spec(bool with_defaults) {
+  return object(with_or_without(
+      {
+          key("rate", positive(100.0),
+              "Nesterov outer step (DiLoCo: 0.7; not printed by Decoupled DiLoCo).")
+              .defaults(0.7)
+              .assumed(),
+          key("momentum", share(true, false),
+              "Its momentum (DiLoCo: 0.9; not printed by Decoupled DiLoCo).")
+              .defaults(0.9)
+              .assumed(),
+      },
+      with_defaults));
+}
+
+NodePtr merge_spec() {
+  const std::vector<std::string> rules = {"mean", "radial_directional"};
+  return either({word(rules),
+                 object({
+                     key("body", word(rules), "Rule for all tensors but the embedding.").required(),
+                     key("embedding", word(rules), "Rule for the embedding.").required(),
+                 })},
+                {"body", "embedding"});
+}
+
+NodePtr model_spec() {
+  const std::vector<std::string> presets = {"quick", "default", "long", "large", "fragments24"};
+  return either(
+      {word(presets),
+       object({
+           key("preset", word(presets),
+               "Layers, width, heads, context: quick 2, 32, 1, 32; default and long 2, 64, 2, 64; "
+               "large 4, 128, 4, 64; "
+               "fragments24 6, 48, 2, 64. All with batch 8.")
+               .defaults("default"),
+           key("layers", integer(1, 48), "Layers.").note("the preset's"),
+           key("width", integer(1, 1024), "Width; a multiple of the heads.").note("the preset's"),
+           key("heads", integer(1, 64), "Attention heads.").note("the preset's"),
+           key("context", integer(1, 1024, "tokens"), "Window length.").note("the preset's"),
+           key("vocabulary", integer(256, 256), "Tokens are bytes.").note("256"),
+           key("batch", integer(1, 1024, "windows"), "Windows of one step of one learner.")
+               .note("the preset's"),
+       })},
+      {"preset"});
+}
+
+}  // namespace
+
+NodePtr training_spec() {
+  NodePtr of_protocol = object({
+      key("inner", inner_spec(false), "Inner optimizer of this row.").note("the shared one"),
+      key("outer", outer_spec(false), "Outer optimizer of this row.").note("the shared one"),
+      key("merge", merge_spec(), "Merge rule of this row.")
+          .note("the shared one, else the preset's"),
+  });
+  NodePtr on = object(
+      {
+          key("model", model_spec(), "The small model that is really trained.").defaults("default"),
+          key("corpus", path_text(),
+              "\"kjv\" (built in) or a file, relative to the scenario's folder; read as bytes.")
+              .defaults("kjv"),
+          key("held_out_share", share(false, false), "End of the text that is kept for evaluation.")
+              .defaults(0.05),
+          key("evaluation_windows", integer(1, 65536, "windows"),
+              "Fixed windows of one evaluation.")
+              .defaults(128),
+          key("evaluations", integer(1, 10000),
+              "Points on the loss curve, evenly spaced in charged tokens.")
+              .defaults(40),
+          key("warm_start_steps", integer(0, 1e6, "learner steps"),
+              "Synchronous steps before t = 0, off the clock.")
+              .defaults(100),
+          key("inner", inner_spec(true), "AdamW on every learner.").defaults(Json::object()),
+          key("outer", outer_spec(true), "Outer step of the DiLoCo family.")
+              .defaults(Json::object()),
+          key("merge", merge_spec(),
+              "How outer gradients of learners become one: weighted mean, or mean of directions "
+              "with mean length.")
+              .note("mean; decoupled_diloco: radial_directional with mean for the embedding"),
+          key("seeds", integer(1, 10000), "How many of the scenario's seeds are trained.")
+              .defaults(1),
+          key("gradient_shards", integer(1, 1024),
+              "Parts of one batch whose gradients are summed in fixed order.")
+              .defaults(1),
+          key("target_loss", positive(100.0, "nats"), "Loss whose date is reported."),
+          key("target_loss_over_baseline", number(0.0, 100.0),
+              "The same, as (1 + this) x the final loss of the baseline row.")
+              .defaults(0.05),
+          key("protocols", map_of(of_protocol, "PROTOCOL", 64), "Overrides per row."),
+      },
+      {{"target_loss", "target_loss_over_baseline"}});
+  return either({never_true(), on});
+}
+
+}  // namespace skerry::reader

@@ -1,0 +1,100 @@
+// One replay's kernels at work: batches, learning rate, inner steps, warm start and held-out loss.
+// Knows scenario and seed, but no tape.
+//
+// `number` is a learner's step number counted from the first step of the warm start: number =
+// warm_start_steps + its step on the tape. Windows and learning rate are pure functions of
+// (learner, number), so whoever goes back to an earlier step gets its data cursor back with it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/model.hpp"
+#include "kernels/optimizer.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "sim/train/corpus.hpp"
+
+namespace skerry::train {
+
+// All that an inner optimizer step reads and writes, as flat arrays of parameter_count floats.
+struct State {
+  std::vector<float> parameters, moment1, moment2;
+  std::int64_t adamw_steps = 0;  // since the moments were zero (bias correction)
+};
+
+// What one learner trains on in one step: the first `tokens` of its B·T; the others are masked.
+struct Batch {
+  int learner = 0;
+  int tokens = 0;
+};
+
+class Trainer {
+ public:
+  // Requires training.on. `horizon_steps`: learner steps of the run (the cosine ends there).
+  // BadInput as load_corpus, and when gradient_shards does not divide the batch.
+  Trainer(const Scenario& scenario, int protocol, std::uint64_t seed, double horizon_steps,
+          int threads);
+
+  const kernels::ModelShape& shape() const { return shape_; }
+  const TrainingOfProtocol& optimizers() const { return optimizers_; }
+  int threads() const { return threads_; }
+  std::int64_t warm_start_steps() const { return training_.warm_start_steps; }
+
+  // Trained tokens of a step of `charged` tokens: the same share of B·T, rounded.
+  int trained_tokens(double charged) const;
+
+  // Linear warm-up to `rate`, then a cosine down to final_rate_share × rate at the horizon, then
+  // constant.
+  float rate(std::int64_t number) const;
+
+  // State after the warm start: synchronous steps from kernels::initialise(seed), one full batch of
+  // every learner of the scenario in each, whoever takes part in the protocol: all rows start from
+  // one state.
+  State warm_start();
+
+  // One inner step of one learner: gradient, clip, AdamW. Serial; one call at a time for each
+  // worker.
+  void step(State& state, std::int64_t number, Batch batch, int worker);
+
+  // One step on the token-weighted mean gradient of several learners (in the order given), in
+  // parallel. With one batch: the bits of step().
+  void synchronous_step(State& state, std::int64_t number, const std::vector<Batch>& batches);
+
+  // Mean loss over the held-out windows in nats per token; batches in parallel, summed in order.
+  double held_out_loss(std::span<const float> parameters);
+
+  // Mean gradient of rows [shard·B/S, (shard+1)·B/S) of the learner's batch; returns the tokens
+  // behind it.
+  int shard_gradient(std::span<const float> parameters, std::int64_t number, Batch batch, int shard,
+                     std::span<float> gradient, int worker);
+
+ private:
+  struct Worker {
+    explicit Worker(const kernels::ModelShape& shape);
+    kernels::Workspace workspace;
+    std::vector<std::int32_t> inputs, targets;
+    std::vector<float> gradient, shard;
+  };
+
+  void clip(std::span<float> gradient) const;
+
+  Training training_;
+  TrainingOfProtocol optimizers_;
+  double tokens_per_learner_step_;
+  std::uint64_t seed_;
+  int threads_;
+  kernels::ModelShape shape_;
+  kernels::ModelShape shard_shape_;  // B / S rows
+  kernels::AdamW adamw_;
+  double total_steps_;  // warm start and horizon
+  Corpus corpus_;
+  std::vector<std::string> streams_;  // purpose of each learner's random stream
+  std::vector<Worker> workers_;
+  std::vector<std::vector<float>> gradients_;  // of synchronous_step: learner-major, then shard
+  std::vector<int> shard_tokens_;              // behind each of them
+  std::vector<double> window_sums_;
+};
+
+}  // namespace skerry::train

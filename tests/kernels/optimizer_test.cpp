@@ -1,0 +1,173 @@
+#include "kernels/optimizer.hpp"
+
+#include <numeric>
+#include <stdexcept>
+
+#include "tests/kernels/support.hpp"
+
+using namespace support;
+
+namespace {
+
+using Views = std::vector<std::span<const float>>;
+
+double norm(const Floats& x) {
+  double s = 0.0;
+  for (const float v : x)
+    s += static_cast<double>(v) * static_cast<double>(v);
+  return std::sqrt(s);
+}
+
+Floats difference(const Floats& a, const Floats& b) {
+  Floats d(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i)
+    d[i] = a[i] - b[i];
+  return d;
+}
+
+template <class Check>
+void for_builds(Check check) {
+  for (const Isa isa : builds()) {
+    CAPTURE(isa_name(isa));
+    const Selected selected(isa);
+    check();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("AdamW by hand") {
+  for_builds([] {
+    // Step 1: m = 0.1·g, v = 0.05·g²; corrected they are g and g², so the move is rate·g/(|g| + ε)
+    // = rate·sign g. θ = 2·(1 − 0.1·0.5) ∓ 0.1 = 1.9 ∓ 0.1.
+    Floats p{2.0f, 2.0f, 2.0f}, g{4.0f, -0.25f, 0.0f}, m(3), v(3);
+    const AdamW config{.weight_decay = 0.5f};
+    adamw_step(config, 0.1f, 1, g, p, m, v);
+    CHECK(std::abs(p[0] - 1.8f) <= 1e-6f);
+    CHECK(std::abs(p[1] - 2.0f) <= 1e-6f);
+    CHECK(std::abs(p[2] - 1.9f) <= 1e-6f);
+    CHECK(std::abs(m[0] - 0.4f) <= 1e-7f);
+    CHECK(std::abs(v[0] - 0.8f) <= 1e-6f);
+    // Step 2, first element, g = 0: m = 0.36, v = 0.76; m/(1 − 0.81) = 1.894737, v/(1 − 0.9025)
+    // = 7.794872; θ = 1.8·0.95 − 0.1·1.894737/2.791930 = 1.71 − 0.067865 = 1.642135.
+    g = {0.0f, 0.0f, 0.0f};
+    adamw_step(config, 0.1f, 2, g, p, m, v);
+    CHECK(std::abs(p[0] - 1.642135f) <= 2e-6f);
+    CHECK_THROWS_AS(adamw_step(config, 0.1f, 0, g, p, m, v), std::invalid_argument);
+    Floats shorter(2);
+    CHECK_THROWS_AS(adamw_step(config, 0.1f, 1, shorter, p, m, v), std::invalid_argument);
+  });
+}
+
+TEST_CASE("clipping: 3-4-5") {
+  for_builds([] {
+    Floats g{3.0f, 0.0f, -4.0f};
+    CHECK(clip_by_norm(g, 10.0) == 5.0);
+    CHECK(g == Floats{3.0f, 0.0f, -4.0f});
+    CHECK(clip_by_norm(g, 2.5) == 5.0);
+    CHECK(g == Floats{1.5f, 0.0f, -2.0f});
+    Floats long_one = hashed_floats(1, 1003, 10.0f);
+    const double before = clip_by_norm(long_one, 1.0);
+    CHECK(std::abs(before - norm(hashed_floats(1, 1003, 10.0f))) <= 1e-9 * before);
+    CHECK(std::abs(norm(long_one) - 1.0) <= 1e-6);
+    CHECK_THROWS_AS(clip_by_norm(g, 0.0), std::invalid_argument);
+  });
+}
+
+TEST_CASE("add_scaled is one fma each") {
+  for_builds([] {
+    Floats sum = hashed_floats(1, 37);
+    const Floats x = hashed_floats(2, 37), before = sum;
+    add_scaled(sum, 0.3f, x);
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      CHECK(sum[i] == std::fma(0.3f, x[i], before[i]));
+  });
+}
+
+TEST_CASE("merge_mean by hand: weights 1 and 3") {
+  for_builds([] {
+    const Floats anchor{10.0f, 0.0f}, a{8.0f, 4.0f}, b{6.0f, 0.0f};
+    Floats out(2);
+    // v_a = (2, −4), v_b = (4, 0): (1·2 + 3·4)/4 = 3.5, (−4 + 0)/4 = −1.
+    merge_mean(anchor, Views{a, b}, std::vector{1.0, 3.0}, out);
+    CHECK(out == Floats{3.5f, -1.0f});
+    CHECK_THROWS_AS(merge_mean(anchor, Views{a, b}, std::vector{1.0}, out), std::invalid_argument);
+    CHECK_THROWS_AS(merge_mean(anchor, Views{a, b}, std::vector{0.0, 0.0}, out),
+                    std::invalid_argument);
+    CHECK_THROWS_AS(merge_mean(anchor, Views{a, b}, std::vector{-1.0, 2.0}, out),
+                    std::invalid_argument);
+    CHECK_THROWS_AS(merge_mean(anchor, Views{}, std::vector<double>{}, out), std::invalid_argument);
+  });
+}
+
+TEST_CASE("radial-directional merge by hand") {
+  for_builds([] {
+    const Floats anchor{1.0f, 1.0f}, a{-2.0f, 1.0f}, b{1.0f, -3.0f};
+    Floats out(2);
+    // v_a = (3, 0), v_b = (0, 4), equal weights: radius (3 + 4)/2 = 3.5, direction (1, 1)/√2.
+    merge_radial_directional(anchor, Views{a, b}, std::vector{2.0, 2.0}, out);
+    CHECK(std::abs(out[0] - 3.5f / std::sqrt(2.0f)) <= 1e-6f);
+    CHECK(std::abs(out[1] - 3.5f / std::sqrt(2.0f)) <= 1e-6f);
+    // The second did not move: radius (3 + 0)/2, direction of the first.
+    merge_radial_directional(anchor, Views{a, anchor}, std::vector{1.0, 1.0}, out);
+    CHECK(out == Floats{1.5f, 0.0f});
+    // Nobody moved; and two that cancel.
+    merge_radial_directional(anchor, Views{anchor, anchor}, std::vector{1.0, 1.0}, out);
+    CHECK(out == Floats{0.0f, 0.0f});
+    const Floats c{4.0f, 1.0f};
+    merge_radial_directional(anchor, Views{a, c}, std::vector{1.0, 1.0}, out);
+    CHECK(out == Floats{0.0f, 0.0f});
+  });
+}
+
+TEST_CASE(
+    "radial-directional merge keeps the weighted mean of the norms; the plain mean shortens") {
+  for_builds([] {
+    for (std::uint64_t round = 0; round < 20; ++round) {
+      const std::size_t n = 1 + mix(round) % 200, count = 1 + mix(round + 99) % 6;
+      const Floats anchor = hashed_floats(round, n);
+      std::vector<Floats> learners;
+      std::vector<double> weights;
+      double radius = 0.0, total = 0.0;
+      for (std::size_t l = 0; l < count; ++l) {
+        learners.push_back(hashed_floats(1000 + 10 * round + l, n));
+        weights.push_back(1.0 + static_cast<double>(l));
+        radius += weights[l] * norm(difference(anchor, learners[l]));
+        total += weights[l];
+      }
+      const Views views(learners.begin(), learners.end());
+      Floats merged(n), mean(n);
+      merge_radial_directional(anchor, views, weights, merged);
+      merge_mean(anchor, views, weights, mean);
+      CHECK(std::abs(norm(merged) - radius / total) <= 1e-6 * radius / total);
+      CHECK(norm(mean) <= radius / total * (1 + 1e-6));
+      if (count > 1 && n > 20) CHECK(norm(mean) < 0.99 * norm(merged));
+    }
+  });
+}
+
+TEST_CASE("Nesterov by hand, two steps of rate 0.5 and mu 0.5") {
+  for_builds([] {
+    // m = 2, θ = 10 − 0.5·(2 + 0.5·2) = 8.5; then g = 1: m = 2, θ = 8.5 − 0.5·(1 + 1) = 7.5.
+    Floats p(17, 10.0f), m(17);
+    nesterov_step(0.5f, 0.5f, Floats(17, 2.0f), p, m);
+    CHECK(p == Floats(17, 8.5f));
+    nesterov_step(0.5f, 0.5f, Floats(17, 1.0f), p, m);
+    CHECK(p == Floats(17, 7.5f));
+    CHECK(m == Floats(17, 2.0f));
+  });
+}
+
+TEST_CASE("one learner, rate 1, mu 0: the outer step lands on the learner") {
+  for_builds([] {
+    Floats p = hashed_floats(1, 500), momentum(500);
+    const Floats learner = hashed_floats(2, 500), anchor = p;
+    Floats g(500);
+    merge_mean(anchor, Views{learner}, std::vector{3.0}, g);
+    nesterov_step(1.0f, 0.0f, g, p, momentum);
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      CHECK(p[i] == anchor[i] - (anchor[i] - learner[i]));
+      CHECK(std::abs(p[i] - learner[i]) <= 1.2e-7f);
+    }
+  });
+}

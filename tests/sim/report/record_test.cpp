@@ -1,0 +1,137 @@
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <limits>
+
+#include <doctest/doctest.h>
+
+#include "sim/base/error.hpp"
+#include "sim/report/csv.hpp"
+#include "sim/report/manifest.hpp"
+#include "sim/report/number_text.hpp"
+#include "tests/sim/report/support.hpp"
+
+using namespace skerry;
+
+namespace {
+
+RunRecord full_record() {
+  RunRecord r = testing::trained(testing::record("decoupled_diloco", 7, 1.0 / 3.0), 0.1 + 0.2);
+  r.summary.merged_share = 0.875;
+  r.summary.wan = {1e12, "b.up", 0.5};
+  r.summary.wires = {{"b.up", 1e12, 2e12}, {"a>b", 5, kUnlimited}};
+  r.summary.faults.planned = 3;
+  r.summary.faults.hit = 2;
+  r.summary.faults.by_kind = {{"slice_down", 3}};
+  r.summary.by_learner = {{"x.1", 32, 10, 1e7, 0.5, 0.25, 0.75},
+                          {"y.1", 32, 9, 9e6, 0.5, 0.25, {}}};
+  r.summary.by_device = {{"v5p", 64, 19, 1.9e7, 0.5, 0.25, {}}};
+  r.summary.tape_fingerprint = "fedcba9876543210";
+  r.target_loss = 0.5;
+  r.warnings = {"W07: one event"};
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("a summary that was read is written as the same bytes") {
+  const std::string text = summary_to_json(full_record());
+  CHECK(summary_to_json(summary_from_json(text, "s")) == text);
+  const RunRecord untrained = testing::record("data_parallel", 1, 2);
+  const std::string plain = summary_to_json(untrained);
+  CHECK(summary_to_json(summary_from_json(plain, "s")) == plain);
+  RunRecord gone = untrained;
+  gone.summary.status = "failed";
+  gone.failure = "west.1 waits for the ring";
+  const RunRecord back = summary_from_json(summary_to_json(gone), "s");
+  CHECK(failed(back));
+  CHECK(back.failure == gone.failure);
+}
+
+TEST_CASE("what is not a summary is bad input") {
+  for (const char* text : {"", "{", "[]", "{}", "{\"skerry\": \"summary/1\"}", "{\"skerry\": 1}"}) {
+    CHECK_THROWS_AS(summary_from_json(text, "s"), BadInput);
+  }
+}
+
+TEST_CASE("metrics are found by dotted paths, names with dots too") {
+  const RunRecord r = full_record();
+  CHECK(metric_of(r, "goodput").value == 0.6);
+  CHECK(metric_of(r, "chip_seconds.lost.down").value == 10.0);
+  CHECK(metric_of(r, "by_learner.x.1.steps").value == 10.0);
+  CHECK(metric_of(r, "wan.links.a>b.bytes").value == 5.0);
+  CHECK(metric_of(r, "faults.by_kind.link_cut").value == 0.0);
+  CHECK(metric_of(r, "time_to_loss_s").found);
+  CHECK_FALSE(metric_of(r, "time_to_loss_s").value);
+  for (const char* path :
+       {"", "good", "loss", "protocol", "goodput.x", "by_learner.z.1.steps", "loss."}) {
+    CHECK_FALSE(metric_of(r, path).found);
+  }
+}
+
+TEST_CASE("a final loss that is not a number is null, never a number") {
+  RunRecord r = testing::trained(testing::record("data_parallel", 1, 2),
+                                 std::numeric_limits<double>::quiet_NaN());
+  CHECK_FALSE(metric_of(r, "loss.final").value);
+  CHECK(summary_to_json(r).find("nan") == std::string::npos);
+}
+
+TEST_CASE("the long table has one row a run, and a column for what any run has") {
+  RunRecord gone = testing::record("data_parallel", 2, 0);
+  gone.summary.status = "failed";
+  gone.failure = "x";
+  const std::string csv = table_csv({gone, full_record()}, "89abcdef");
+  const std::string head = csv.substr(0, csv.find('\n'));
+  CHECK(head.starts_with("hash,protocol,preset,seed,status,simulated_s,"));
+  CHECK(head.find(",loss.final,") != std::string::npos);
+  CHECK(csv.find("\n89abcdef,data_parallel,data_parallel,2,failed,,") != std::string::npos);
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 3);
+  std::size_t commas = std::size_t(std::count(head.begin(), head.end(), ','));
+  CHECK(std::size_t(std::count(csv.begin(), csv.end(), ',')) == 3 * commas);
+}
+
+TEST_CASE("loss curves come back from their file") {
+  const std::vector<LossPoint> curve{{0, 0, 0, 5.5}, {1.0 / 3, 1e6, 256, 0.1}};
+  const std::vector<LossPoint> back = loss_from_csv(loss_csv(curve), "loss.csv");
+  REQUIRE(back.size() == 2);
+  CHECK(back[1].simulated_s == 1.0 / 3);
+  CHECK(back[1].tokens == 1e6);
+  CHECK(back[1].trained_tokens == 256);
+  CHECK(back[1].loss == 0.1);
+  CHECK(loss_from_csv(loss_csv({}), "loss.csv").empty());
+  CHECK_THROWS_AS(loss_from_csv("h\n1,2,x,4\n", "loss.csv"), BadInput);
+}
+
+TEST_CASE("outer steps: one row each, with what its collection and its merge said") {
+  Tape tape;
+  tape.add(fact::Close{10, 2, 0.5, 1, 3, 2});
+  tape.add(fact::Merge{16, 11, 1, 3, 2});
+  tape.add(fact::OuterStep{16, 1, 3});
+  CHECK(outer_steps_csv(tape) ==
+        "clock,fragment,participants,waited_s,grace_s,began_s,merged_s,stepped_s\n"
+        "1,3,2,2,0.5,11,16,16\n");
+}
+
+TEST_CASE("a manifest says whose run it is and whether it is whole") {
+  Manifest m;
+  m.hash = "0badcafe";
+  m.ended = "2024-05-01T00:00:00Z";
+  m.complete = false;
+  m.failures = {{"p/seed-1", 3, "\xff waits"}};  // a log may hold any bytes
+  const StoredRun stored = manifest_from_json(manifest_to_json(m), "m");
+  CHECK(stored.hash == "0badcafe");
+  CHECK(stored.ended == m.ended);
+  CHECK_FALSE(stored.complete);
+  CHECK_THROWS_AS(manifest_from_json("{\"skerry\": \"summary/1\"}", "m"), BadInput);
+}
+
+TEST_CASE("numbers as text") {
+  CHECK(shortest(0.1) == "0.1");
+  CHECK(shortest(std::numeric_limits<double>::infinity()) == "");
+  CHECK(thousands(1234567.4) == "1,234,567");
+  CHECK(thousands(-1234) == "-1,234");
+  CHECK(thousands(999) == "999");
+  CHECK(three_digits(1.555) == "1.55");  // 1.555 is just below in binary
+  CHECK(three_digits(34.84) == "34.8");
+  CHECK(three_digits(99.96) == "100");
+  CHECK(three_digits(2611.4) == "2,611");
+  CHECK(giga(12.12e9) == "12.12 G");
+}
