@@ -108,7 +108,7 @@ void tile(const Tile& t) {
 
 using TileOf = void (*)(const Tile&);
 
-// by_rows<…>[r] computes r + 1 rows.
+// ByRows<…>::tiles[r] computes r + 1 rows.
 template <int Vecs, bool RowsContiguous, bool Masked, class Rows>
 struct ByRows;
 template <int Vecs, bool RowsContiguous, bool Masked, int... Less>

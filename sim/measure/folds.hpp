@@ -69,7 +69,7 @@ struct TokenFate {
   Sum merged, erased, pending;
 
   void add(const TokenFate& other);
-  std::optional<double> merged_share() const;  // merged / (merged + erased); null without either
+  std::optional<double> merged_share() const;  // merged / all; null without any
   double pending_share() const;                // pending / all
 };
 
@@ -77,10 +77,9 @@ struct TokenFate {
 // at which the learner last took the fragment (its base). A pull that entered a finished merge
 // saves those up to its pulled_step; an overwrite, a loss of state or a copied state erases the
 // rest. A pull entered the merge of its clock unless the learner's overwrite says that it did not
-// take part, or the learner lost its state before the round was restarted and the merge has fewer
-// participants than pulls. Throws Bug when the steps of one life of a learner are not numbered one
-// after the other, or a learner is overwritten by a round that it took part in without a pull or
-// merge.
+// take part, or the round was restarted (Abandon) and did not weigh the learner again. Throws Bug when
+// the steps of one life of a learner are not numbered one after the other, or a learner is overwritten
+// by a round that it took part in without a pull or merge.
 std::vector<TokenFate> follow_tokens(const Scenario& scenario, const Protocol& protocol,
                                      const std::vector<Timeline>& lines, const Tape& tape);
 

@@ -2,6 +2,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -18,9 +19,9 @@ void TokenFate::add(const TokenFate& other) {
 }
 
 std::optional<double> TokenFate::merged_share() const {
-  const double decided = merged.value() + erased.value();
-  if (!(decided > 0)) return std::nullopt;
-  return merged.value() / decided;
+  const double all = merged.value() + erased.value() + pending.value();
+  if (!(all > 0)) return std::nullopt;
+  return merged.value() / all;
 }
 
 double TokenFate::pending_share() const {
@@ -136,24 +137,17 @@ class Pulls {
     for (const Fact& fact : tape.facts)
       read(fact, line_of);
     for (const Entry& entry : entries_) {
-      const Round& round = rounds_[entry.clock];
-      const bool left_out = entry.lost_before_restart && round.participants < round.pulls;
-      entered_.push_back(round.merged && entry.valid && !left_out);
+      entered_.push_back(merged_.contains(entry.clock) && entry.valid && !entry.left_out);
     }
   }
   bool entered(std::size_t pull) const { return entered_[pull]; }
 
  private:
-  struct Round {
-    bool merged = false;
-    int pulls = 0;         // one per learner
-    int participants = 0;  // in the merge that ended
-  };
   struct Entry {
     Clock clock;
     int losses = 0;  // times that the learner had lost its state by then
     bool valid = true;
-    bool lost_before_restart = false;
+    bool left_out = false;  // the round was restarted and has not weighed it again
   };
 
   void read(const Fact& fact, const LineOf& line_of) {
@@ -164,11 +158,13 @@ class Pulls {
     } else if (const auto* copy = std::get_if<fact::Copy>(&fact)) {
       ++losses_[line_of(copy->learner)];
     } else if (const auto* merge = std::get_if<fact::Merge>(&fact)) {
-      Round& round = rounds_[{merge->clock, merge->fragment}];
-      round.merged = true;
-      round.participants = merge->participants;
+      merged_.insert({merge->clock, merge->fragment});
+    } else if (const auto* weigh = std::get_if<fact::Weigh>(&fact)) {
+      leave_out({weigh->clock, weigh->fragment}, line_of(weigh->learner), false);
     } else if (const auto* abandon = std::get_if<fact::Abandon>(&fact)) {
-      if (abandon->restarted) restarted(*abandon);
+      for (std::size_t i = 0; i < of_learner_.size(); ++i) {
+        leave_out({abandon->clock, abandon->fragment}, i, true);
+      }
     } else if (const auto* overwrite = std::get_if<fact::Overwrite>(&fact)) {
       overwritten(*overwrite, line_of(overwrite->learner));
     }
@@ -177,29 +173,20 @@ class Pulls {
   // A learner's second pull for one clock takes the place of its first.
   void pulled(const Clock& clock, std::size_t i) {
     const auto [place, fresh] = of_learner_[i].try_emplace(clock, entries_.size());
-    if (fresh) {
-      ++rounds_[clock].pulls;
-    } else {
-      entries_[std::exchange(place->second, entries_.size())].valid = false;
-    }
+    if (!fresh) entries_[std::exchange(place->second, entries_.size())].valid = false;
     entries_.push_back({clock, losses_[i]});
   }
 
-  void restarted(const fact::Abandon& abandon) {
-    const Clock clock{abandon.clock, abandon.fragment};
-    for (std::size_t i = 0; i < of_learner_.size(); ++i) {
-      const auto place = of_learner_[i].find(clock);
-      if (place == of_learner_[i].end()) continue;
-      Entry& entry = entries_[place->second];
-      entry.lost_before_restart = entry.lost_before_restart || entry.losses != losses_[i];
-    }
+  void leave_out(const Clock& clock, std::size_t i, bool left_out) {
+    const auto place = of_learner_[i].find(clock);
+    if (place != of_learner_[i].end()) entries_[place->second].left_out = left_out;
   }
 
   void overwritten(const fact::Overwrite& overwrite, std::size_t i) {
     const Clock clock{overwrite.clock, overwrite.fragment};
     const auto place = of_learner_[i].find(clock);
     if (overwrite.participated) {
-      SKERRY_CHECK(place != of_learner_[i].end() && rounds_[clock].merged,
+      SKERRY_CHECK(place != of_learner_[i].end() && merged_.contains(clock),
                    "learner " + std::to_string(overwrite.learner) + " at " +
                        std::to_string(overwrite.t) + " s took part in clock " +
                        std::to_string(overwrite.clock) + ", which has no pull or merge of it");
@@ -213,7 +200,7 @@ class Pulls {
   std::vector<int> losses_;
   std::vector<Entry> entries_;
   std::vector<bool> entered_;
-  std::map<Clock, Round> rounds_;
+  std::set<Clock> merged_;
 };
 
 // One learner's tokens, fragment by fragment, while the tape is read a second time.

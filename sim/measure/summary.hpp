@@ -37,7 +37,7 @@ struct Summary {
   double uptime = 0;
   double compute_utilization = 0;
   std::optional<double> hidden_share;  // null when the protocol sends no fragments
-  std::optional<double> merged_share;
+  std::optional<double> merged_share;  // tokens × fragment bytes that entered a merge, of all done
   double merged_pending_share = 0;  // of tokens × fragment bytes without a fate at the end
   Distribution step_interval_s;     // between ends of consecutive steps of a learner
   double learner_steps = 0;         // net, summed over learners

@@ -457,7 +457,10 @@ void Network::mark() {
 void Network::repeat(double copies) {
   const std::vector<double> bytes = state_->totals();
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    state_->wires[i].bytes += copies * (bytes[i] - state_->wires[i].marked);
+    Wire& wire = state_->wires[i];
+    const double more = copies * (bytes[i] - wire.marked);
+    wire.bytes += more;
+    wire.marked += more;
   }
 }
 

@@ -53,6 +53,7 @@ class Diloco {
     bool joined = false;                 // has a state and steps
     bool recovering = false;             // buffers what the syncer sends
     bool copying = false;                // receives its state over the wide area
+    int lives = 0;                       // states it has had: joins so far
     bool state_lost = false;             // chips are there, but none that holds the state
     std::int64_t step = 0;               // t_m
     double tokens = 0;                   // charged tokens done in its life, never reset
@@ -64,6 +65,14 @@ class Diloco {
     Mesh mesh;
     Process island, life;                // watches the chips; steps
     std::unique_ptr<Signal> delivered;   // something arrived in the inbox, or hardware changed
+  };
+  struct Round {                         // one fragment between close and delivery
+    std::int64_t clock = 0;
+    int fragment = 0;
+    std::vector<int> merged;             // learners whose copies take part, in learner order
+    std::vector<fact::Weigh> weights;    // theirs
+    std::vector<std::int64_t> pulled;    // t_m of each learner at its shard's pull; −1 = it was away
+    std::vector<int> life;               // and which of its lives that was
   };
   struct Report {                        // newest metadata of a learner at the coordinator
     std::int64_t step = -1;
@@ -97,15 +106,14 @@ class Diloco {
   Task<void> syncer();
   Task<void> collect(std::int64_t t, std::vector<int>* reporters);
   Task<void> round(std::int64_t t, int p, std::vector<int> reporters);
-  Task<void> decide_and_pull(std::int64_t t, int p, std::vector<int> reporters,
-                             std::vector<std::int64_t>* pulled, std::vector<int>* merged);
-  Task<void> over_the_wire(std::int64_t t, int p, std::vector<int> merged);
+  Task<void> decide_and_pull(Round* round, std::vector<int> reporters);
+  Task<void> over_the_wire(Round* round);
+  void restart_without_lost(Round* round);
   Task<void> one_exchange(Collective collective);
   void close_collection(std::int64_t t, double waited_s, double grace_s, std::vector<int>* reporters);
   Collective exchange(int p, const std::vector<int>& merged) const;
-  void weigh(std::int64_t t, int p, int m);
-  void send_to_learners(std::int64_t t, int p, const std::vector<std::int64_t>& pulled,
-                        const std::vector<int>& merged);
+  fact::Weigh weigh(std::int64_t t, int p, int m) const;
+  void send_to_learners(const Round& round);
   bool reported(int m, std::int64_t t) const;
   void recount();                               // reports and expected reporters of the open collection
   int quorum_now() const;                       // K, or fewer when on_loss is continue

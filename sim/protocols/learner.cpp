@@ -198,6 +198,7 @@ void Diloco::join(int m, std::int64_t step) {
   LearnerState& me = at(m);
   me.joined = true;
   me.recovering = false;
+  me.lives += 1;
   me.step = step;
   for (Counter& counter : me.counters) {
     counter = {.step = step, .tokens = me.tokens, .step_before = step, .tokens_before = me.tokens,

@@ -106,9 +106,10 @@ int Diloco::coordinator() const {
 
 Task<void> Diloco::round(std::int64_t t, int p, std::vector<int> reporters) {
   const double closed = w_.engine.now();
-  std::vector<std::int64_t> pulled(states_.size(), -1);
-  std::vector<int> merged;
-  co_await decide_and_pull(t, p, std::move(reporters), &pulled, &merged);
+  Round round{.clock = t, .fragment = p, .merged = {}, .weights = {},
+              .pulled = std::vector<std::int64_t>(states_.size(), -1),
+              .life = std::vector<int>(states_.size(), 0)};
+  co_await decide_and_pull(&round, std::move(reporters));
   const auto on_wire = [&] {
     const auto end = wire_queue_.begin() +
                      std::min<std::ptrdiff_t>(p_.in_flight, std::ssize(wire_queue_));
@@ -116,22 +117,21 @@ Task<void> Diloco::round(std::int64_t t, int p, std::vector<int> reporters) {
   };
   while (!on_wire()) co_await wire_event_.wait();
   const double began = w_.engine.now();
-  co_await over_the_wire(t, p, merged);
+  co_await over_the_wire(&round);
   wire_queue_.erase(std::find(wire_queue_.begin(), wire_queue_.end(), t));
   wire_event_.notify();
-  w_.tape.add(fact::Merge{w_.engine.now(), began, t, p, static_cast<int>(merged.size())});
+  w_.tape.add(fact::Merge{w_.engine.now(), began, t, p, static_cast<int>(round.merged.size())});
   w_.tape.add(fact::OuterStep{w_.engine.now(), t, p});
   version_[static_cast<std::size_t>(p)] = t;
   const double a = p_.moving_average_weight;
   sync_ema_s_ = (1 - a) * sync_ema_s_ + a * (w_.engine.now() - closed);
-  send_to_learners(t, p, pulled, merged);
+  send_to_learners(round);
   rounds_open_ -= 1;
   round_ended_.notify();
 }
 
 // The decision travels one way; each shard copies the fragment of its learner when it arrives.
-Task<void> Diloco::decide_and_pull(std::int64_t t, int p, std::vector<int> reporters,
-                                   std::vector<std::int64_t>* pulled, std::vector<int>* merged) {
+Task<void> Diloco::decide_and_pull(Round* round, std::vector<int> reporters) {
   const double closed = w_.engine.now();
   const int from = coordinator();
   std::vector<char> asked(states_.size(), 0);
@@ -147,23 +147,26 @@ Task<void> Diloco::decide_and_pull(std::int64_t t, int p, std::vector<int> repor
     if (closed + latency > w_.engine.now()) co_await until(w_.engine, closed + latency);
     for (int m : p_.learners) {
       LearnerState& peer = at(m);
+      const auto i = static_cast<std::size_t>(m);
       if (w_.learner(m).region != region || !peer.joined) continue;
-      (*pulled)[static_cast<std::size_t>(m)] = peer.step;
-      if (asked[static_cast<std::size_t>(m)] == 0) continue;
-      w_.tape.add(fact::Pull{w_.engine.now(), t, peer.step, m, p});
-      weigh(t, p, m);
-      Counter& counter = peer.counters[static_cast<std::size_t>(p)];
+      round->pulled[i] = peer.step;
+      round->life[i] = peer.lives;
+      if (asked[i] == 0) continue;
+      w_.tape.add(fact::Pull{w_.engine.now(), round->clock, peer.step, m, round->fragment});
+      round->weights.push_back(weigh(round->clock, round->fragment, m));
+      w_.tape.add(round->weights.back());
+      Counter& counter = peer.counters[static_cast<std::size_t>(round->fragment)];
       counter.kept_chip_s = peer.chip_seconds;
       counter.kept_tokens = peer.tokens;
-      merged->push_back(m);
+      round->merged.push_back(m);
     }
   }
-  std::sort(merged->begin(), merged->end());
+  std::sort(round->merged.begin(), round->merged.end());
 }
 
 // w = c_tokens² / c_steps, with the counters of the report: those since p was received, and for a report
 // sent at the very boundary at which p arrived, since the time before.
-void Diloco::weigh(std::int64_t t, int p, int m) {
+fact::Weigh Diloco::weigh(std::int64_t t, int p, int m) const {
   const Report& report = reports_[static_cast<std::size_t>(m)];
   const Counter& counter = at(m).counters[static_cast<std::size_t>(p)];
   const bool before = counter.step >= report.step;
@@ -171,7 +174,7 @@ void Diloco::weigh(std::int64_t t, int p, int m) {
       static_cast<double>(report.step - (before ? counter.step_before : counter.step));
   const double c_tokens = report.tokens - (before ? counter.tokens_before : counter.tokens);
   const double weight = c_steps > 0 && c_tokens > 0 ? token_weight(c_tokens, c_steps) : 0.0;
-  w_.tape.add(fact::Weigh{t, std::max(c_steps, 0.0), std::max(c_tokens, 0.0), weight, m, p});
+  return {t, std::max(c_steps, 0.0), std::max(c_tokens, 0.0), weight, m, p};
 }
 
 // Shards hold full replicas, so all of them take part, merged learner or not. A central syncer receives
@@ -199,28 +202,38 @@ Task<void> Diloco::one_exchange(Collective collective) {
 }
 
 // The all-reduce; when shards leave or return it begins again with those that are there.
-Task<void> Diloco::over_the_wire(std::int64_t t, int p, std::vector<int> merged) {
+Task<void> Diloco::over_the_wire(Round* round) {
   if (!regions_can_fail_) {
-    co_await w_.network.collective(exchange(p, merged));
+    co_await w_.network.collective(exchange(round->fragment, round->merged));
     co_return;
   }
   for (;;) {
     const std::vector<char> ring = in_ring_;
-    Process wire(w_.engine, "all-reduce", one_exchange(exchange(p, merged)));
+    Process wire(w_.engine, "all-reduce", one_exchange(exchange(round->fragment, round->merged)));
     while (!wire.done() && in_ring_ == ring) co_await wire_event_.wait();
     if (wire.done()) co_return;
     wire.kill();
-    w_.tape.add(fact::Abandon{w_.engine.now(), t, p, true});
+    restart_without_lost(round);
   }
 }
 
-void Diloco::send_to_learners(std::int64_t t, int p, const std::vector<std::int64_t>& pulled,
-                              const std::vector<int>& merged) {
+// The copies that lost shards held are gone with them.
+void Diloco::restart_without_lost(Round* round) {
+  w_.tape.add(fact::Abandon{w_.engine.now(), round->clock, round->fragment, true});
+  std::erase_if(round->merged, [&](int m) { return !in_contact(m); });
+  std::erase_if(round->weights, [&](const fact::Weigh& weight) { return !in_contact(weight.learner); });
+  for (const fact::Weigh& weight : round->weights) w_.tape.add(weight);
+}
+
+// A learner that has had another state since the pull takes the fragment as any other.
+void Diloco::send_to_learners(const Round& round) {
   for (int m : p_.learners) {
     LearnerState& to = at(m);
     if (!in_contact(m) || !(to.joined || to.recovering)) continue;
-    to.inbox.push_back({t, pulled[static_cast<std::size_t>(m)], p,
-                        std::binary_search(merged.begin(), merged.end(), m)});
+    const auto i = static_cast<std::size_t>(m);
+    const bool same = to.joined && to.lives == round.life[i];
+    const bool merged = std::binary_search(round.merged.begin(), round.merged.end(), m);
+    to.inbox.push_back({round.clock, same ? round.pulled[i] : -1, round.fragment, same && merged});
     to.delivered->notify();
   }
 }

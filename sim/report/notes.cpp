@@ -56,9 +56,11 @@ std::string statistics(const Results& results, const std::vector<Row>& rows) {
     if (!row.baseline) n = std::max(n, row.ratio.n);
     trained = std::max(trained, row.trained);
   }
-  std::string out =
-      n > 1 ? fmt::format("x base and [95 %]: paired by seed, n = {} (Student t on log ratios).", n)
-            : std::string("x base: n = 1, no interval.");
+  std::string out = "x base: no pair of seeds gives a ratio.";
+  if (n == 1) out = "x base: n = 1, no interval.";
+  if (n > 1) {
+    out = fmt::format("x base and [95 %]: paired by seed, n = {} (Student t on log ratios).", n);
+  }
   if (rows.size() < 2) out.clear();
   if (results.scenario.training.on) {
     out += trained > 1

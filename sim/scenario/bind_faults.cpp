@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "sim/scenario/bind.hpp"
 #include "sim/scenario/parse.hpp"
@@ -261,26 +262,27 @@ void bind_exposure(const Binder& binder, Entry& entry, Fault& fault) {
 }
 
 // One Fault per gap: with `each: chip`, a slice of n chips has a gap n times shorter.
-void add_random(Binder& binder, const Entry& entry, const Fault& fault) {
+void add_random(Binder& binder, const Entry& entry, Fault fault) {
   const double mean_s = number_at(entry.given, "mean_between_s");
   const bool each_chip = text_at(entry.given, "each") == "chip";
+  const std::vector<Target> targets = std::move(fault.targets);
+  fault.targets.clear();
   std::vector<Fault> made;
-  for (const Target& target : fault.targets) {
+  std::map<double, std::size_t> of_gap;
+  for (const Target& target : targets) {
     double gap_s = mean_s;
     if (each_chip) {
       const Learner& learner = binder.scenario.learners[static_cast<std::size_t>(target.index)];
       gap_s /= static_cast<double>(learner.chips / learner.slices);
     }
-    auto same = std::find_if(made.begin(), made.end(),
-                             [&](const Fault& other) { return other.gap.mean_s == gap_s; });
-    if (same == made.end()) {
+    const auto [place, is_new] = of_gap.try_emplace(gap_s, made.size());
+    if (is_new) {
       made.push_back(fault);
-      same = made.end() - 1;
-      same->targets.clear();
-      same->gap = law_of(text_at(entry.given, "law"), gap_s);
+      made.back().gap = law_of(text_at(entry.given, "law"), gap_s);
     }
-    same->targets.push_back(target);
-    same->events_per_s_nominal += 1.0 / gap_s;
+    Fault& same = made[place->second];
+    same.targets.push_back(target);
+    same.events_per_s_nominal += 1.0 / gap_s;
   }
   for (Fault& one : made)
     binder.scenario.faults.push_back(std::move(one));
@@ -327,7 +329,7 @@ void bind_fault(Binder& binder, Entry& entry) {
   const Json& away = entry.given["away"];
   fault.away = law_of(text_at(away, "law"), number_at(away, "mean_s"));
   bind_exposure(binder, entry, fault);
-  add_random(binder, entry, fault);
+  add_random(binder, entry, std::move(fault));
 }
 
 // Two values for one link at one date cannot both hold.

@@ -38,9 +38,11 @@ const std::vector<std::string>& known_metrics() {
                                     "faults.hit",
                                     "closure_chip_seconds",
                                     "closure_bytes",
+                                    "other_share",
                                     "loss.start",
                                     "loss.final",
                                     "loss.best",
+                                    "loss.outer_rounds",
                                     "time_to_loss_s",
                                     "tokens_to_loss"};
     for (const char* cause : {"down", "infrastructure_recovery", "checkpoint_restore", "slice_down",
@@ -59,6 +61,7 @@ const std::vector<std::string>& known_metrics() {
       }
     }
     all.emplace_back("wan.links.*.bytes");
+    all.emplace_back("wan.links.*.capacity_bytes");
     return all;
   }();
   return metrics;

@@ -141,7 +141,8 @@ struct Abandon {               // a round that will never finish, and why it was
   double t = 0;
   std::int64_t clock = 0;
   int fragment = 0;
-  bool restarted = false;      // true: it begins again without a lost shard
+  bool restarted = false;      // true: it begins again with other shards; Weigh facts follow for the
+                               // learners that still take part, the others' pulls are dropped
 };
 
 // Recovery: the learner's state (parameters, inner optimizer, step count) becomes the donor's after

@@ -133,7 +133,9 @@ void Planner::abandon(const fact::Abandon& f) {
 }
 
 void Planner::merge(const fact::Merge& f) {
-  open_[{f.fragment, f.clock}].participants = f.participants;
+  Open& round = open_[{f.fragment, f.clock}];
+  if (std::exchange(round.stale_weights, false)) round.weights.clear();
+  round.participants = f.participants;
 }
 
 void Planner::outer_step(const fact::OuterStep& f) {

@@ -22,7 +22,7 @@ TINY = {
     "charged_model": {"parameters": 12e9, "tokens_per_learner_step": 1e6},
     "protocols": {"data_parallel": {}, "decoupled_diloco": {}},
     "baseline": "data_parallel",
-    "faults": {"chips": {"kind": "slice_down", "each": "slice", "mean_between_min": 10,
+    "faults": {"chips": {"kind": "slice_down", "each": "slice", "mean_between_h": 4,
                          "away": {"mean_min": 1}}},
     "training": {"model": "quick", "warm_start_steps": 4, "evaluations": 4, "evaluation_windows": 4},
 }

@@ -222,19 +222,31 @@ TEST_CASE("exceptions of callbacks come out of run() unchanged, and run() can go
   CHECK(engine.now() == 1.0);
 }
 
-TEST_CASE("stop() returns after the current callback") {
+TEST_CASE("stop() lets the events of its date run, also those made then, and no later one") {
   Engine engine;
-  int runs = 0;
+  std::string order;
+  Act made{[&] { order += "c"; }};
+  Act same{[&] {
+    order += "b";
+    engine.at(engine.now(), &Act::run, &made);
+  }};
   Act stop{[&] {
+    order += "a";
     engine.stop();
-    runs += 1;
+  }};
+  Act later{[&] {
+    order += "d";
+    engine.stop();
   }};
   engine.at(1.0, &Act::run, &stop);
-  engine.at(1.0, &Act::run, &stop);
+  engine.at(1.0, &Act::run, &same);
+  // So near that SimGrid's clock reaches both at once.
+  engine.at(std::nextafter(1.0, 2.0), &Act::run, &later);
   engine.run();
-  CHECK(runs == 1);
+  CHECK(order == "abc");
+  CHECK(engine.now() == 1.0);
   engine.run();
-  CHECK(runs == 2);
+  CHECK(order == "abcd");
 }
 
 TEST_CASE("each engine of one process begins at 0") {

@@ -22,16 +22,16 @@ TEST_CASE("DiLoCo: H steps, then one exposed all-reduce") {
   add_learner(&s, 0, 1.0);
   add_learner(&s, 1, 1.0);
   model(&s, 8e9);
-  s.stop.simulated_s = 180;
+  s.stop.simulated_s = 180.5;
   Protocol p = protocol(s, "diloco");
   p.sync_period_steps = 10;
   const Run r = run(s, p);
   CHECK(r.summary.tokens == 2 * 10 * 10 * 1000);
-  CHECK(r.summary.compute_utilization == doctest::Approx(10.0 / 18.0).epsilon(1e-9));
+  CHECK(r.summary.compute_utilization == doctest::Approx(100.5 / 180.5).epsilon(1e-9));
   CHECK(r.summary.hidden_share.value() == 1.0);         // τ = 0: nothing grows stale
   CHECK(r.summary.stale_steps.mean == 0.0);
   CHECK(r.summary.merged_share.value() == doctest::Approx(1.0));
-  CHECK(facts<fact::Merge>(r.tape).size() == 10);      // the last one ends with the run
+  CHECK(facts<fact::Merge>(r.tape).size() == 10);
 }
 
 TEST_CASE("DiLoCo: latency is paid by report, decision and 2(p−1) hops") {
@@ -114,12 +114,15 @@ TEST_CASE("starved: goodput stays, merged_share falls (B10)") {
     add_learner(&s, 0, 1.0);
     add_learner(&s, 1, 1.0);
     model(&s, 8e9);
+    // 200 steps. 1/3 Gbit a fragment: 1/3 s, or 6.7 s, seven steps: then 30 fragments move in all, the
+    // first at step 7, the 24th at step 160: at the end 24 copies hold on average 90 merged steps of 200.
+    s.stop.simulated_s = 200;
     const Run r = run(s, protocol(s, "decoupled_diloco"));
     CHECK(r.summary.goodput == doctest::Approx(1.0));
     merged[i] = r.summary.merged_share.value();
   }
-  CHECK(merged[0] > 0.85);
-  CHECK(merged[1] < 0.75);
+  CHECK(merged[0] > 0.8);
+  CHECK(merged[1] < 0.55);
 }
 
 TEST_CASE("a waiting method below V/(H·T) has CU below 1 (B3, B10)") {
