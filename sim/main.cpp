@@ -117,7 +117,8 @@ void add_commands(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
   CLI::App* plan = add_command(app, "plan", "The fault plan of the first seed as CSV", chosen,
                                [&] { return plan_command(typed.file, load, typed.hours); });
   plan->add_option("scenario", typed.file, "scenario file")->required();
-  plan->add_option("--hours", typed.hours, "simulated hours to cover (default: the scenario's end)")
+  plan->add_option("--hours", typed.hours,
+                   "simulated hours to cover (default: to the end, or the tokens at full strength)")
       ->check(CLI::Range(1e-6, 1e9));
   add_scenario_options(*plan, typed);
 

@@ -28,16 +28,15 @@ bool can_hit(FaultKind kind, TargetKind target) {
     case FaultKind::kSliceDown:
       return target == TargetKind::kSlice;
     case FaultKind::kIslandDown:
+    case FaultKind::kStraggler:
       return target == TargetKind::kLearner;
     case FaultKind::kRegionDark:
       return target == TargetKind::kRegion;
     case FaultKind::kLinkCut:
     case FaultKind::kLinkSlow:
-      return target == TargetKind::kPort || target == TargetKind::kLink;
-    case FaultKind::kStraggler:
       break;
   }
-  return target == TargetKind::kLearner || target == TargetKind::kSlice;
+  return target == TargetKind::kPort || target == TargetKind::kLink;
 }
 
 bool is_name(std::string_view text) {

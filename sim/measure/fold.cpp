@@ -128,7 +128,7 @@ Summary fold(const Scenario& scenario, const Protocol& protocol, const Tape& tap
   fold_books(protocol, all, tape, out);
   out.uptime = uptime_share(lines, tape.end.t);
   out.step_interval_s = step_intervals(lines);
-  fold_rounds(protocol, tape, out);
+  fold_rounds(scenario, protocol, tape, out);
   if (out.syncer_steps > 0 && out.learner_steps > 0) {
     out.syncer_steps_per_learner_step =
         out.syncer_steps / (out.learner_steps / double(lines.size()));

@@ -86,8 +86,19 @@ std::vector<TokenFate> follow_tokens(const Scenario& scenario, const Protocol& p
 double uptime_share(const std::vector<Timeline>& lines, double end_s);
 Distribution step_intervals(const std::vector<Timeline>& lines);
 
+// When the run was not disturbed by faults: outside [start of a fault, its last recovery + settle_s]. A
+// recovery is the repair, or the Join of a learner that has left (a fault without one never ends).
+class Calm {
+ public:
+  Calm(const Tape& tape, double settle_s);
+  bool at(double t) const;
+
+ private:
+  std::vector<std::pair<double, double>> disturbed_;   // disjoint, ascending
+};
+
 // Each fills its own fields of `out`.
-void fold_rounds(const Protocol& protocol, const Tape& tape, Summary& out);
+void fold_rounds(const Scenario& scenario, const Protocol& protocol, const Tape& tape, Summary& out);
 void fold_faults(const Scenario& scenario, const std::vector<Timeline>& lines, const Tape& tape,
                  Summary& out);
 void fold_wires(const Tape& tape, Summary& out);

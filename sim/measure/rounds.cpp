@@ -9,9 +9,21 @@
 
 namespace skerry::measure {
 
-void fold_rounds(const Protocol& protocol, const Tape& tape, Summary& out) {
+namespace {
+
+// H steps of the mean learner.
+double settle_s(const Scenario& scenario, const Protocol& protocol) {
+  double sum = 0;
+  for (int m : protocol.learners) sum += scenario.learners.at(std::size_t(m)).step_s;
+  return protocol.sync_period_steps * sum / double(protocol.learners.size());
+}
+
+}  // namespace
+
+void fold_rounds(const Scenario& scenario, const Protocol& protocol, const Tape& tape, Summary& out) {
+  const Calm calm(tape, settle_s(scenario, protocol));
   std::vector<Weighted> participants, stale;
-  double alone = 0, hidden = 0;
+  double alone = 0, hidden = 0, calm_hidden = 0, calm_received = 0;
   for (const Fact& fact : tape.facts) {
     if (const auto* close = std::get_if<fact::Close>(&fact)) {
       out.syncer_steps += 1;
@@ -26,7 +38,11 @@ void fold_rounds(const Protocol& protocol, const Tape& tape, Summary& out) {
                                  std::to_string(overwrite->step) + ", pulled after step " +
                                  std::to_string(overwrite->pulled_step));
       stale.push_back({double(age), 1});
-      hidden += age <= protocol.overlap_steps ? 1 : 0;
+      const bool in_time = age <= protocol.overlap_steps;
+      hidden += in_time ? 1 : 0;
+      if (!calm.at(overwrite->t)) continue;
+      calm_received += 1;
+      calm_hidden += in_time ? 1 : 0;
     }
   }
   if (!participants.empty()) {
@@ -35,6 +51,7 @@ void fold_rounds(const Protocol& protocol, const Tape& tape, Summary& out) {
     out.participants.one_share = alone / double(participants.size());
   }
   if (!stale.empty()) out.hidden_share = hidden / double(stale.size());
+  if (calm_received > 0) out.hidden_share_outside_faults = calm_hidden / calm_received;
   out.stale_steps = distribution(std::move(stale));
 }
 

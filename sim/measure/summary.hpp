@@ -37,6 +37,9 @@ struct Summary {
   double uptime = 0;
   double compute_utilization = 0;
   std::optional<double> hidden_share;  // null when the protocol sends no fragments
+  // The same without what was received between the start of a fault and its last recovery (repair, or
+  // the return of the learners that it took down) + H steps. Null when nothing is left.
+  std::optional<double> hidden_share_outside_faults;
   std::optional<double> merged_share;  // tokens × fragment bytes that entered a merge, of all done
   double merged_pending_share = 0;  // of tokens × fragment bytes without a fate at the end
   Distribution step_interval_s;     // between ends of consecutive steps of a learner

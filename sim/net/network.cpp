@@ -353,6 +353,7 @@ void Network::State::end(Flow& flow) {
   flow.path->count(flow.left);
   flow.group->one_ended();
 }
+
 // Bytes of every wire, those of running flows included.
 std::vector<double> Network::State::totals() const {
   std::vector<double> bytes;

@@ -56,8 +56,8 @@ class Network {
   std::uint64_t epoch() const;
 
   // Adds more copies of what moved since mark() (quiet stretches of a lock-step protocol): mark(),
-  // run one step for real, repeat(k − 1). The caller lets the time of the copies pass. What repeat()
-  // adds is not part of what a later repeat() copies.
+  // run one step for real, repeat(k − 1). The caller lets the time of the copies pass. What
+  // repeat() adds is not part of what a later repeat() copies.
   void mark();
   void repeat(double copies);
 

@@ -1,8 +1,8 @@
 #include "sim/report/notes.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
+#include <sstream>
 
 #include "sim/cost/cost.hpp"
 #include "sim/report/layout.hpp"
@@ -186,7 +186,9 @@ std::string notes(const Results& results, const std::vector<Row>& rows) {
   for (const std::string& warning : s.warnings)
     out += wrapped_sentence("warning " + warning);
   for (const Judged& judged : judge(s, results.records, results.expect_applied)) {
-    out += judged_line(judged) + "\n";
+    std::istringstream lines(judged_line(judged));
+    for (std::string line; std::getline(lines, line);)
+      out += wrapped_sentence(line);
   }
   out += checks(results);
   return out;

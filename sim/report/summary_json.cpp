@@ -100,6 +100,7 @@ Json summary_tree(const RunRecord& record) {
   out["uptime"] = s.uptime;
   out["compute_utilization"] = s.compute_utilization;
   out["hidden_share"] = or_null(s.hidden_share);
+  out["hidden_share_outside_faults"] = or_null(s.hidden_share_outside_faults);
   out["merged_share"] = or_null(s.merged_share);
   out["merged_pending_share"] = s.merged_pending_share;
   const Distribution& gap = s.step_interval_s;

@@ -63,6 +63,7 @@ void read_rates(const Json& tree, Summary& s) {
   s.uptime = number(tree.at("uptime"));
   s.compute_utilization = number(tree.at("compute_utilization"));
   s.hidden_share = maybe(tree.at("hidden_share"));
+  s.hidden_share_outside_faults = maybe(tree.at("hidden_share_outside_faults"));
   s.merged_share = maybe(tree.at("merged_share"));
   s.merged_pending_share = number(tree.at("merged_pending_share"));
   const Json& gap = tree.at("step_interval_s");

@@ -51,7 +51,9 @@ Cells cells_of(const Row& row, const Protocol& protocol) {
   c.wait = percent(row.wait_share);
   c.fault = percent(row.fault_share);
   c.merged = row.merged_share ? percent(*row.merged_share) : "-";
-  c.stale = row.stale_steps ? fmt::format("{:.1f}", *row.stale_steps) : "-";
+  c.stale = row.stale_steps && protocol.family == Family::kDiloco
+                ? fmt::format("{:.1f}", *row.stale_steps)
+                : "-";
   c.loss = loss_text(row.loss);
   c.difference = difference_text(row);
   return c;

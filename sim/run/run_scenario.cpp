@@ -205,14 +205,12 @@ Loaded load_with_plans(const std::string& path, const LoadOptions& options) {
 }
 
 double plan_horizon_s(const Scenario& scenario) {
-  if (scenario.stop.simulated_s < kNever) return scenario.stop.simulated_s;
+  if (!scenario.stop.tokens) return scenario.stop.simulated_s;
   double tokens_per_s = 0;
   for (const Learner& learner : scenario.learners) {
-    if (learner.step_s > 0)
-      tokens_per_s += scenario.charged.tokens_per_learner_step / learner.step_s;
+    tokens_per_s += scenario.charged.tokens_per_learner_step / learner.step_s;
   }
-  if (!(tokens_per_s > 0)) throw BadInput("", "/stop", "gives no end for a plan");
-  return scenario.stop.tokens.value_or(0) / tokens_per_s;
+  return std::min(scenario.stop.simulated_s, *scenario.stop.tokens / tokens_per_s);
 }
 
 Outcome run_scenario(const std::string& path, const RunOptions& options) {

@@ -44,8 +44,8 @@ int exit_code_of(const Outcome& outcome);
 // Scenario with the lines of its plan files; BadInput.
 Loaded load_with_plans(const std::string& path, const LoadOptions& options);
 
-// Seconds of the fault plan that `skerry plan` shows: the cap or end in simulated time, else what
-// the tokens take at full strength.
+// Seconds that `skerry plan` shows: to the end in simulated time, or what the tokens take at full
+// strength (at most the cap).
 double plan_horizon_s(const Scenario& scenario);
 
 }  // namespace skerry

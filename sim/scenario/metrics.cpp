@@ -16,6 +16,7 @@ const std::vector<std::string>& known_metrics() {
                                     "uptime",
                                     "compute_utilization",
                                     "hidden_share",
+                                    "hidden_share_outside_faults",
                                     "merged_share",
                                     "merged_pending_share",
                                     "step_interval_s.mean",

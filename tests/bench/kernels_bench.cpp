@@ -59,34 +59,37 @@ constexpr int kChains = 12, kRounds = 20000;
 
 __attribute__((target("avx512f"))) void fma_loop_avx512(float* out) {
   __m512 sums[kChains];
-  for (auto& s : sums)
-    s = _mm512_set1_ps(1.0f);
+  for (int i = 0; i < kChains; ++i)
+    sums[i] = _mm512_set1_ps(out[i]);
   const __m512 x = _mm512_set1_ps(out[0]), y = _mm512_set1_ps(out[1]);
   for (int r = 0; r < kRounds; ++r) {
 #pragma GCC unroll 12
     for (int i = 0; i < kChains; ++i)
       sums[i] = _mm512_fmadd_ps(sums[i], x, y);
   }
-  for (const auto& s : sums)
-    _mm512_storeu_ps(out, s);
+  for (int i = 0; i < kChains; ++i)
+    _mm512_storeu_ps(out + 16 * i, sums[i]);
 }
 
 __attribute__((target("avx2,fma"))) void fma_loop_avx2(float* out) {
   __m256 sums[kChains];
-  for (auto& s : sums)
-    s = _mm256_set1_ps(1.0f);
+  for (int i = 0; i < kChains; ++i)
+    sums[i] = _mm256_set1_ps(out[i]);
   const __m256 x = _mm256_set1_ps(out[0]), y = _mm256_set1_ps(out[1]);
   for (int r = 0; r < kRounds; ++r) {
 #pragma GCC unroll 12
     for (int i = 0; i < kChains; ++i)
       sums[i] = _mm256_fmadd_ps(sums[i], x, y);
   }
-  for (const auto& s : sums)
-    _mm256_storeu_ps(out, s);
+  for (int i = 0; i < kChains; ++i)
+    _mm256_storeu_ps(out + 16 * i, sums[i]);
 }
 
 double fma_peak(Isa isa) {
-  float out[16] = {0.999f, 0.001f};
+  // Chains that differ, and that all end in memory: else the compiler drops all but one.
+  float out[16 * kChains];
+  for (int i = 0; i < 16 * kChains; ++i)
+    out[i] = 0.9f - 1e-4f * static_cast<float>(i);
   const double s =
       best_of(50, [&] { isa == Isa::kAvx2 ? fma_loop_avx2(out) : fma_loop_avx512(out); });
   benchmark::DoNotOptimize(out);

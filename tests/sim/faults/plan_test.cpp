@@ -155,7 +155,7 @@ TEST_CASE("kinds, targets, and which kind hits what") {
   check_row_refused("1,2,link_cut,,1,a", "target ''");
   CHECK(refusal(kHeader + "1,2,link_cut,us-east5>us-west1,1,a\n") == "");
   CHECK(refusal(kHeader + "1,2,island_down,west.2,1,a\n") == "");
-  CHECK(refusal(kHeader + "1,2,straggler,west.2/slice.4,2,a\n") == "");
+  check_row_refused("1,2,straggler,west.2/slice.4,2,a", "straggler cannot hit");
 }
 
 TEST_CASE("factors: where the kind has one, in its range, and one value at a date") {

@@ -56,6 +56,26 @@ TEST_CASE("the syncer's pace is told against the mean learner, not the sum") {
   CHECK(summary.syncer_steps_per_learner_step.value() == Approx(2));  // 15 / 7.5
 }
 
+TEST_CASE("hidden outside faults: not between a fault's start and its repair + H steps") {
+  // Step 1 s, H = 2: a fault over [1, 2] disturbs [1, 4]. Received at 3: age 3 > τ, left out. At 6: age 1.
+  Scenario scenario = scenario_of(1);
+  scenario.learners[0].step_s = 1;
+  Protocol protocol = protocol_of(scenario, Family::kDiloco, 1);
+  protocol.overlap_steps = 2;
+  protocol.sync_period_steps = 2;
+  Tape tape;
+  const Target target{TargetKind::kLearner, 0, 0};
+  tape.add(fact::FaultHit{1, 2, 2.0, FaultKind::kStraggler, target, 0});
+  tape.add(fact::Repaired{2, FaultKind::kStraggler, target, 0});
+  tape.add(overwrite(0, 3, 1, 0, 3, 0, false));
+  tape.add(overwrite(0, 6, 2, 0, 6, 5, false));
+  tape.add(steps(0, 0, 1, 10, {1, 0, 0}, 1));
+  end(tape, 10, 10);
+  const Summary summary = fold(scenario, protocol, tape);
+  CHECK(summary.hidden_share.value() == Approx(0.5));
+  CHECK(summary.hidden_share_outside_faults.value() == Approx(1.0));
+}
+
 TEST_CASE("hidden: delivered within τ steps, of those that were there when it was pulled") {
   Tape tape;
   std::int64_t clock = 0;

@@ -151,6 +151,19 @@ TEST_CASE("the terminal table fits 100 columns and says what it must") {
   CHECK(holds(table, "all checks closed"));
   CHECK(holds(table, "/devices/v5p/mfu"));
   CHECK(holds(table, "warning W07"));
+  // A claim's line and its arithmetic are broken too.
+  r.scenario.expect.push_back({"decoupled_diloco",
+                               "goodput",
+                               "",
+                               "",
+                               1.5,
+                               {},
+                               {},
+                               1e-6,
+                               std::string(60, 'a') + " " + std::string(60, 'b')});
+  std::istringstream more(terminal_table(r));
+  for (std::string line; std::getline(more, line);)
+    CHECK(line.size() <= 100);
   r.records[1].summary.chip_seconds_lost[std::size_t(Cause::kOther)] = 3;
   CHECK(holds(terminal_table(r), "FLAGGED: decoupled_diloco seed 1: 3.0 %"));
 }

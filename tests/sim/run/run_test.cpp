@@ -188,8 +188,11 @@ TEST_CASE("the plan covers the cap, or what the tokens take at full strength") {
   for (Learner& learner : s.learners)
     learner.step_s = 4;
   CHECK(plan_horizon_s(s) == doctest::Approx(2000));  // 1e9 / (2 × 1e6 / 4)
-  s.stop.simulated_s = 50;
+  s.stop.simulated_s = 50;                            // the cap
   CHECK(plan_horizon_s(s) == 50);
+  s.stop.tokens.reset();
+  s.stop.simulated_s = 5000;
+  CHECK(plan_horizon_s(s) == 5000);
 }
 
 TEST_CASE("exit code: failures before claims") {

@@ -13,7 +13,8 @@ using namespace skerry::testing;
 TEST_CASE("scenarios/README.md is the page that the program writes") {
   const bool same =
       file_text(std::string(SKERRY_SOURCE) + "/scenarios/README.md") == reference_page_markdown();
-  CHECK_MESSAGE(same, "write it again: SKERRY_WRITE=scenarios and this program");
+  CHECK_MESSAGE(
+      same, "write it again: run this program with SKERRY_WRITE=FOLDER and copy FOLDER/README.md");
 }
 
 TEST_CASE("the schema knows every key of the tree") {
