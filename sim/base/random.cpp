@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace skerry {
@@ -30,7 +31,8 @@ std::uint64_t RandomStream::bits() {
 }
 
 double RandomStream::uniform() {
-  return (static_cast<double>(bits() >> 11) + 0.5) * 0x1.0p-53;
+  // The largest draw would round up to 1.
+  return std::min((static_cast<double>(bits() >> 11) + 0.5) * 0x1.0p-53, 1.0 - 0x1.0p-53);
 }
 
 double RandomStream::exponential() { return -std::log(uniform()); }

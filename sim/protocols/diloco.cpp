@@ -66,7 +66,12 @@ Diloco::Diloco(World& world)
   for (int m : p_.learners) {
     at(m).island = Process(w_.engine, w_.learner(m).name + " (island)", island(m));
   }
-  for (int region : regions_) {
+  std::vector<int> watched = regions_;
+  if (p_.syncer == SyncerPlace::kCentral &&
+      std::find(watched.begin(), watched.end(), p_.syncer_region) == watched.end()) {
+    watched.push_back(p_.syncer_region);
+  }
+  for (int region : watched) {
     if (regions_can_fail_ && region >= 0) {
       const std::string& name = w_.scenario.regions[static_cast<std::size_t>(region)].name;
       shards_.emplace_back(w_.engine, name + " (shards)", shard(region));

@@ -6,13 +6,27 @@
 
 namespace skerry {
 
+namespace {
+
+// Regions that matter without a learner in them: the hub of a star.
+std::vector<int> hubs(const Protocol& protocol) {
+  if (protocol.family == Family::kDiloco && protocol.syncer == SyncerPlace::kCentral) {
+    return {protocol.syncer_region};
+  }
+  if (protocol.all_reduce == AllReduce::kStar) return {protocol.star_region};
+  return {};
+}
+
+}  // namespace
+
 FaultPlayer::FaultPlayer(Engine& engine, const Scenario& scenario, const Protocol& protocol,
                          std::uint64_t seed, Fleet& fleet, Tape& tape)
     : engine_(engine),
       scenario_(scenario),
       fleet_(fleet),
       tape_(tape),
-      source_(scenario, seed, protocol.faults ? protocol.learners : std::vector<int>{}),
+      source_(scenario, seed, protocol.faults ? protocol.learners : std::vector<int>{},
+              protocol.faults ? hubs(protocol) : std::vector<int>{}),
       axes_(scenario.learners.size()),
       slice_was_present_(scenario.learners.size()) {
   for (std::size_t m = 0; m < axes_.size(); ++m) {

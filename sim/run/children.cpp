@@ -30,7 +30,8 @@ void catch_signal(int signal) {
   caught_signal = signal;
 }
 
-// SIGINT and SIGTERM arrive only inside ppoll, and only set a flag.
+// SIGINT and SIGTERM arrive only inside ppoll, and only set a flag. After one has come both are
+// ignored: the process is ending, and a second one must not keep it from tidying up.
 class SignalGuard {
  public:
   SignalGuard() {
@@ -45,7 +46,10 @@ class SignalGuard {
     sigaction(SIGINT, &action, &interrupt_);
     sigaction(SIGTERM, &action, &terminate_);
   }
-  ~SignalGuard() { restore(); }
+  ~SignalGuard() {
+    if (caught_signal != 0) interrupt_.sa_handler = terminate_.sa_handler = SIG_IGN;
+    restore();
+  }
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;
 

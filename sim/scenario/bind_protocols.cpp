@@ -216,11 +216,6 @@ Recovery recovery_of(const Json& given) {
   recovery.checkpoint_every_s = number_at(given, "checkpoint_every_s");
   recovery.checkpoint_save_s = number_at(given, "checkpoint_save_s");
   recovery.checkpoint_restore_s = number_at(given, "checkpoint_restore_s");
-  recovery.donors = static_cast<int>(integer_at(given, "donors"));
-  if (!given["limit_steps"].is_null()) recovery.limit_steps = given["limit_steps"].get<double>();
-  recovery.when_late = given["when_late"] == "admit"               ? WhenLate::kAdmit
-                       : given["when_late"] == "fresh_inner_state" ? WhenLate::kFreshInnerState
-                                                                   : WhenLate::kRefuse;
   return recovery;
 }
 

@@ -93,7 +93,6 @@ enum class Resume { kAllSlicesBack, kFromCheckpoint };  // non-elastic data-para
 enum class StepInProgress { kKept, kLost };             // of a learner that loses a slice
 enum class CutTransfer { kResume, kRestart };
 enum class CheckpointRule { kNone, kPeriod, kYoung, kDaly };
-enum class WhenLate { kAdmit, kFreshInnerState, kRefuse };
 enum class OnLoss { kWait, kContinue };  // others, when a whole learner is away
 
 struct Recovery {
@@ -109,9 +108,6 @@ struct Recovery {
   double checkpoint_every_s = 0.0;  // for kPeriod
   double checkpoint_save_s = 30.0;  // blocking part of one save
   double checkpoint_restore_s = 60.0;
-  int donors = 1;                     // peers that stripe one recovery
-  std::optional<double> limit_steps;  // syncer steps a recovery may take (null = any; paper: H)
-  WhenLate when_late = WhenLate::kAdmit;
 };
 
 // ---------------------------------------------------------------- protocols

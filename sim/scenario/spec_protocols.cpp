@@ -97,14 +97,6 @@ NodePtr recovery_spec(bool with_defaults) {
       duration("checkpoint_restore", 0.0, false, "Reading a checkpoint back.")
           .defaults(60.0)
           .assumed(),
-      key("donors", integer(1, 4096), "Peers that stripe one recovery.").defaults(1),
-      key("limit_steps", either({number(0.0, 1e9, "steps of the syncer's clock"), null_node()}),
-          "Steps that a recovery may take; null: any number. The paper's rule is H.")
-          .defaults(nullptr),
-      key("when_late", word({"admit", "fresh_inner_state", "refuse"}),
-          "A recovery over limit_steps: taken all the same, taken with fresh inner state, or "
-          "refused.")
-          .defaults("admit"),
   };
   std::vector<Field> own = fields;
   if (!with_defaults) {

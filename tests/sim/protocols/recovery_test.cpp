@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "tests/sim/protocols/worlds.hpp"
 
 using namespace worlds;
@@ -161,4 +163,59 @@ TEST_CASE("a cut link between two regions stalls the ring until it heals; learne
   CHECK(r.summary.goodput == doctest::Approx(1.0));
   CHECK(r.tape.end.t == 3600);
   CHECK(r.summary.hidden_share.value() < 1.0);
+}
+
+TEST_CASE("a central syncer in a region of its own goes dark: learners step on, merges stop and go on") {
+  Scenario s = regions(3, 2.0, 0.0);
+  add_learner(&s, 0, 10.0);
+  add_learner(&s, 1, 10.0);
+  model(&s, 8e9);
+  s.stop.simulated_s = 3600;
+  s.faults = {scripted(FaultKind::kRegionDark, {TargetKind::kRegion, 2, 0}, 1200, 600)};
+  Protocol p = protocol(s, "decoupled_diloco");
+  p.syncer = SyncerPlace::kCentral;
+  p.syncer_region = 2;
+  p.all_reduce = AllReduce::kStar;
+  p.star_region = 2;
+  const Run r = run(s, p);
+  CHECK(r.summary.goodput == doctest::Approx(1.0));
+  int in_the_dark = 0, after = 0;
+  for (const fact::Merge& merge : facts<fact::Merge>(r.tape)) {
+    in_the_dark += merge.t > 1200 && merge.t < 1800 ? 1 : 0;
+    after += merge.t >= 1800 ? 1 : 0;
+  }
+  CHECK(in_the_dark == 0);
+  CHECK(after > 150);
+}
+
+TEST_CASE("independent learners: uptime is 1 − (1 − u)^M (F2)") {
+  // Islands fail every 1,000 s on average for 500 s, faults nest: u = e^(−0.5) = 0.607 for one, and two
+  // independent ones give 1 − 0.393² = 0.845. Each run of 300,000 s holds about 300 faults an island:
+  // 3σ of u is about 3 · 0.5/√300 · √2 = 0.12 for one run, a quarter of that over 16 seeds.
+  double one = 0, both = 0;
+  const int seeds = 16;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    Scenario s = regions(1, 0, 0);
+    add_learner(&s, 0, 1.0);
+    add_learner(&s, 0, 1.0);
+    model(&s, 8e9);
+    s.stop.simulated_s = 300000;
+    Fault fault;
+    fault.name = "islands";
+    fault.kind = FaultKind::kIslandDown;
+    fault.targets = {{TargetKind::kLearner, 0, 0}, {TargetKind::kLearner, 1, 0}};
+    fault.scripted = false;
+    fault.gap = {LawKind::kExponential, 1000.0};
+    fault.away = {LawKind::kExponential, 500.0};
+    s.faults = {fault};
+    Protocol p = protocol(s, "decoupled_diloco");
+    p.recovery.scale_up_s = 0;
+    const Run r = run(s, p, static_cast<std::uint64_t>(seed));
+    double stepping = 0;
+    for (const fact::Steps& steps : facts<fact::Steps>(r.tape)) stepping += steps.t1 - steps.t0;
+    one += stepping / 300000.0 / 2.0 / seeds;
+    both += r.summary.uptime / seeds;
+  }
+  CHECK(one == doctest::Approx(std::exp(-0.5)).epsilon(0.05));
+  CHECK(both == doctest::Approx(1 - (1 - one) * (1 - one)).epsilon(0.03));
 }

@@ -105,7 +105,7 @@ TEST_CASE("threads: what is free, shared between those that may still start") {
   CHECK(threads_for(0, 1, 1) == 1);  // never none
 }
 
-TEST_CASE("a signal kills the children and comes out as Interrupted") {
+TEST_CASE("signals, a second one too, kill the children and come out as Interrupted") {
   const pid_t parent = getpid();
   const ChildBody body = [parent](std::size_t, int, const std::function<void(double)>&) {
     kill(parent, SIGTERM);

@@ -34,7 +34,7 @@ Json rich() {
         {"at_min", 5},
         {"factor", 0.5}}},
       {"c", {{"kind", "straggler"}, {"target", "w*.1"}, {"at_s", 5}, {"factor", 3}}}};
-  document["recovery"] = {{"limit_steps", 24}, {"detection_s", 5}};
+  document["recovery"] = {{"restart_s", 24}, {"detection_s", 5}};
   document["training"] = {{"model", {{"preset", "quick"}, {"batch", 4}}},
                           {"merge", "mean"},
                           {"protocols", {{"x", {{"outer", {{"rate", 1}}}}}}}};

@@ -121,21 +121,21 @@ TEST_CASE("best_region takes the region with most tokens a second and says so") 
 TEST_CASE("recovery: shared values, overrides, and a period that replaces the rule") {
   Json document = base();
   document["faults"]["f"] = {{"kind", "region_dark"}, {"target", "us-west1"}, {"at_s", 1}};
-  document["recovery"] = {{"slice_down_s", 20}, {"resume", "all_slices_back"}, {"limit_steps", 24}};
+  document["recovery"] = {{"slice_down_s", 20}, {"resume", "all_slices_back"}, {"restart_s", 24}};
   document["protocols"]["decoupled_diloco"]["recovery"] = {
-      {"slice_down_min", 1}, {"checkpoint_every_min", 5}, {"limit_steps", nullptr}};
+      {"slice_down_min", 1}, {"checkpoint_every_min", 5}, {"restart_s", 48}};
   const Scenario scenario = load(document).scenario;
   const Recovery& shared = scenario.protocols[0].recovery;
   CHECK(shared.slice_down_s == 20.0);
   CHECK(shared.resume == Resume::kAllSlicesBack);
   CHECK(shared.checkpoint_rule == CheckpointRule::kYoung);
-  CHECK(shared.limit_steps == 24.0);
+  CHECK(shared.restart_s == 24.0);
   const Recovery& own = scenario.protocols[1].recovery;
   CHECK(own.slice_down_s == 60.0);
   CHECK(own.resume == Resume::kAllSlicesBack);
   CHECK(own.checkpoint_rule == CheckpointRule::kPeriod);
   CHECK(own.checkpoint_every_s == 300.0);
-  CHECK_FALSE(own.limit_steps.has_value());
+  CHECK(own.restart_s == 48.0);
 }
 
 TEST_CASE("recovery out of reach of the slowest port is warned of") {
