@@ -20,6 +20,16 @@ double horizon_steps(const Scenario& scenario, const Protocol& protocol) {
   return std::ceil(*scenario.stop.tokens / round);
 }
 
+// Pull, weigh and overwrite for each learner and fragment; growing by copies would cost more than writing.
+// At most 2.5 million: what is not touched costs nothing.
+std::size_t expected_facts(const Scenario& scenario, const Protocol& protocol) {
+  if (protocol.family == Family::kDataParallel) return 0;
+  const double rounds = horizon_steps(scenario, protocol) * protocol.fragments /
+                        static_cast<double>(protocol.sync_period_steps);
+  const double facts = rounds * (3.0 * static_cast<double>(protocol.learners.size()) + 4.0);
+  return static_cast<std::size_t>(std::min(facts * 1.1, 2.5e6));
+}
+
 }  // namespace
 
 World::World(const Scenario& scenario_in, int protocol_index, std::uint64_t seed,
@@ -32,6 +42,7 @@ World::World(const Scenario& scenario_in, int protocol_index, std::uint64_t seed
       books(engine, scenario, protocol, tape),
       progress_(progress) {
   tape.start = {protocol.name, seed, scenario_hash, horizon_steps(scenario, protocol)};
+  tape.facts.reserve(expected_facts(scenario, protocol));
   for (std::size_t m = 0; m < scenario.learners.size(); ++m) {
     step_s_.push_back(scenario.learners[m].step_s *
                       spread_factor(scenario, seed, static_cast<int>(m)));

@@ -1,5 +1,6 @@
 // What a run costs over bare SimGrid with the same timers and flows, tape included, and how the cost per
 // event grows with learners. Each run is a process of its own; runs alternate, medians of five count.
+// Processor seconds (user and system), so that other work on the machine disturbs little.
 //
 //   flows_bench BARE_SIMGRID      (path of the program bare_simgrid)
 //
@@ -9,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -61,17 +61,22 @@ Scenario scenario(int learners, double steps) {
   return s;
 }
 
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+double processor_s(int who) {
+  rusage usage{};
+  getrusage(who, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 // Timers of the run as a bare program would need them: steps, reports that travel, decisions, leads, grace.
 Cost measure(const Scenario& s) {
-  const double start = now_s();
+  const double start = processor_s(RUSAGE_SELF);
   const Tape tape = simulate(s, 0, 1, "bench", {});
   const std::string text = tape_to_jsonl(tape);
   Cost cost;
-  cost.seconds = now_s() - start;
+  cost.seconds = processor_s(RUSAGE_SELF) - start;
   cost.facts = static_cast<double>(tape.facts.size());
   for (const Fact& fact : tape.facts) {
     if (const auto* f = std::get_if<fact::Steps>(&fact)) cost.events += 1.75 * static_cast<double>(f->n);
@@ -103,15 +108,19 @@ Cost in_child(const Scenario& s) {
   return cost;
 }
 
+double bare_process_s(const std::string& program, long rounds, long timers) {
+  const double before = processor_s(RUSAGE_CHILDREN);
+  const std::string command = program + " " + std::to_string(rounds) + " " + std::to_string(timers) +
+                              " 4 4 > /dev/null";
+  if (std::system(command.c_str()) != 0) std::abort();
+  return processor_s(RUSAGE_CHILDREN) - before;
+}
+
+// Less what a run of one round takes: starting a process is no part of the comparison.
 double bare_seconds(const std::string& program, const Cost& like) {
   const double rounds = like.flows / 4;
-  const std::string command = program + " " + std::to_string(static_cast<long>(rounds)) + " " +
-                              std::to_string(static_cast<long>(like.events / rounds)) + " 4 4";
-  FILE* pipe_in = popen(command.c_str(), "r");
-  double seconds = 0;
-  if (pipe_in == nullptr || fscanf(pipe_in, "%lf", &seconds) != 1) std::abort();
-  pclose(pipe_in);
-  return seconds;
+  const long timers = static_cast<long>(like.events / rounds);
+  return bare_process_s(program, static_cast<long>(rounds), timers) - bare_process_s(program, 1, 1);
 }
 
 double median(std::vector<double> values) {
