@@ -22,6 +22,18 @@ std::uint64_t hash64(std::string_view text, std::uint64_t seed) {
   return XXH64(text.data(), text.size(), seed);
 }
 
+struct Hash64::State {
+  XXH64_state_t* xxh = XXH64_createState();
+  ~State() { XXH64_freeState(xxh); }
+};
+
+Hash64::Hash64() : state_(std::make_unique<State>()) { XXH64_reset(state_->xxh, 0); }
+Hash64::~Hash64() = default;
+
+void Hash64::update(std::string_view part) { XXH64_update(state_->xxh, part.data(), part.size()); }
+
+std::uint64_t Hash64::digest() const { return XXH64_digest(state_->xxh); }
+
 RandomStream::RandomStream(std::uint64_t seed, std::string_view purpose, std::uint64_t index)
     : key_(mix(hash64(purpose, seed) + mix(index + 0x9e3779b97f4a7c15ULL))) {}
 

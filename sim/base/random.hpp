@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 namespace skerry {
@@ -26,5 +27,20 @@ class RandomStream {
 
 // A 64-bit hash that is the same on every machine (xxHash64); `text` may hold any bytes.
 std::uint64_t hash64(std::string_view text, std::uint64_t seed = 0);
+
+// The same hash (seed 0) over text that comes in parts.
+class Hash64 {
+ public:
+  Hash64();
+  ~Hash64();
+  Hash64(const Hash64&) = delete;
+  Hash64& operator=(const Hash64&) = delete;
+  void update(std::string_view part);
+  std::uint64_t digest() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace skerry

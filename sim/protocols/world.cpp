@@ -47,7 +47,10 @@ World::World(const Scenario& scenario_in, int protocol_index, std::uint64_t seed
     step_s_.push_back(scenario.learners[m].step_s *
                       spread_factor(scenario, seed, static_cast<int>(m)));
   }
-  if (scenario.stop.simulated_s < kNever) engine.at(scenario.stop.simulated_s, &on_date, this);
+  // A cap alone keeps nothing alive: a deadlock long before it is told as one.
+  if (scenario.stop.simulated_s < kNever) {
+    engine.at(scenario.stop.simulated_s, &on_date, this, scenario.stop.tokens.has_value());
+  }
 }
 
 double World::step_s(int m) const {

@@ -22,10 +22,16 @@ std::string read_text(const std::string& path) {
 }
 
 void write_text(const std::string& path, const std::string& text) {
+  write_parts(path, [&text](const TapeSink& sink) { sink(text); });
+}
+
+void write_parts(const std::string& path, const std::function<void(const TapeSink&)>& write) {
   const fs::path folder = fs::path(path).parent_path();
   if (!folder.empty()) fs::create_directories(folder);
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  write([&out](std::string_view part) {
+    out.write(part.data(), static_cast<std::streamsize>(part.size()));
+  });
   out.close();
   if (!out) throw std::runtime_error(path + ": cannot be written");
 }

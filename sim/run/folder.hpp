@@ -1,13 +1,18 @@
 // Run folders: what may be written where, and writing so that nothing is ever half there.
 #pragma once
 
+#include <functional>
 #include <string>
+
+#include "sim/tape/tape.hpp"
 
 namespace skerry {
 
 std::string read_text(const std::string& path);  // BadInput when it cannot be read
-void write_text(const std::string& path,
-                const std::string& text);  // std::runtime_error; makes folders
+
+// Makes folders on the way; std::runtime_error. write_parts: a text that `write` hands to the sink in parts.
+void write_text(const std::string& path, const std::string& text);
+void write_parts(const std::string& path, const std::function<void(const TapeSink&)>& write);
 
 // What stands where a run is to be written. Anything but these: BadInput ("--out").
 enum class Standing { kFree, kComplete, kIncomplete };  // complete: a run of the same scenario hash

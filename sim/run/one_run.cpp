@@ -57,7 +57,7 @@ void play_one(const Loaded& loaded, const OneRun& run, const std::string& tape_p
   RunRecord record;
   record.summary = fold(scenario, scenario.protocols.at(std::size_t(run.protocol)), tape);
   record.warnings = scenario.warnings;
-  write_text(folder + "/tape.jsonl", tape_to_jsonl(tape));
+  write_parts(folder + "/tape.jsonl", [&tape](const TapeSink& sink) { write_tape(tape, sink); });
   write_text(folder + "/outer_steps.csv", outer_steps_csv(tape));
   std::vector<LossPoint> curve;
   if (run.trained) {

@@ -8,7 +8,9 @@
 // and reading gives back the same bits.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,10 @@ struct Tape {
 // Requires finite numbers (but for "never" and "no limit") and names without quotes, backslashes or
 // characters outside ASCII; anything else is a Bug.
 std::string tape_to_jsonl(const Tape& tape);
+
+// The same text in parts of about 64 KiB, for files and hashes: a long tape's text is never held whole.
+using TapeSink = std::function<void(std::string_view)>;
+void write_tape(const Tape& tape, const TapeSink& sink);
 
 // BadInput "label: line N: …" for anything that is not a tape; never crashes on any bytes. What the
 // numbers refer to is not known here: see check_tape_fits.

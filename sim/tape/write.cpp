@@ -33,7 +33,7 @@ namespace {
 // than the digits do.
 class Writer {
  public:
-  explicit Writer(std::size_t facts) { text_.reserve(128 * (facts + 8)); }
+  explicit Writer(const TapeSink& sink) : sink_(sink) {}
 
   template <class F>
   void line(const F& f, std::string_view after_name = {}) {
@@ -47,19 +47,14 @@ class Writer {
     put("}\n");
   }
 
-  std::string take() {
-    flush();
-    return std::move(text_);
+  void flush() {
+    sink_({block_.data(), static_cast<std::size_t>(free_ - block_.data())});
+    free_ = block_.data();
   }
 
  private:
   // Without its names: at most 10 members of 32 bytes of name and 32 of value.
   static constexpr std::size_t kLongestLine = 1024;
-
-  void flush() {
-    text_.append(block_.data(), free_);
-    free_ = block_.data();
-  }
 
   void put(std::string_view piece) { free_ = std::copy(piece.begin(), piece.end(), free_); }
 
@@ -97,7 +92,7 @@ class Writer {
       SKERRY_CHECK(tape_file::is_plain(c), "name in a fact: " + v);
     put("\"");
     flush();
-    text_ += v;
+    sink_(v);  // of any length
     put("\"");
   }
 
@@ -124,15 +119,15 @@ class Writer {
     put("\"");
   }
 
-  std::string text_;
+  const TapeSink& sink_;
   std::vector<char> block_ = std::vector<char>(std::size_t{1} << 16);
   char* free_ = block_.data();
 };
 
 }  // namespace
 
-std::string tape_to_jsonl(const Tape& tape) {
-  Writer writer(tape.facts.size());
+void write_tape(const Tape& tape, const TapeSink& sink) {
+  Writer writer(sink);
   writer.line(tape.start, tape_file::kFormat);
   for (const Fact& any : tape.facts) {
     std::visit([&](const auto& f) { writer.line(f); }, any);
@@ -140,13 +135,21 @@ std::string tape_to_jsonl(const Tape& tape) {
   for (const fact::Wire& wire : tape.wires)
     writer.line(wire);
   writer.line(tape.end);
-  return writer.take();
+  writer.flush();
+}
+
+std::string tape_to_jsonl(const Tape& tape) {
+  std::string text;
+  write_tape(tape, [&text](std::string_view part) { text += part; });
+  return text;
 }
 
 std::string tape_fingerprint(const Tape& tape) {
+  Hash64 hash;
+  write_tape(tape, [&hash](std::string_view part) { hash.update(part); });
   std::array<char, 17> hex{};
   std::snprintf(hex.data(), hex.size(), "%016llx",
-                static_cast<unsigned long long>(hash64(tape_to_jsonl(tape))));
+                static_cast<unsigned long long>(hash.digest()));
   return hex.data();
 }
 

@@ -74,7 +74,8 @@ double processor_s(int who) {
 Cost measure(const Scenario& s) {
   const double start = processor_s(RUSAGE_SELF);
   const Tape tape = simulate(s, 0, 1, "bench", {});
-  const std::string text = tape_to_jsonl(tape);
+  double bytes = 0;
+  write_tape(tape, [&bytes](std::string_view part) { bytes += static_cast<double>(part.size()); });
   Cost cost;
   cost.seconds = processor_s(RUSAGE_SELF) - start;
   cost.facts = static_cast<double>(tape.facts.size());
@@ -87,7 +88,7 @@ Cost measure(const Scenario& s) {
   }
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  cost.megabytes = static_cast<double>(usage.ru_maxrss) / 1024.0 + (text.empty() ? 1e9 : 0.0);
+  cost.megabytes = static_cast<double>(usage.ru_maxrss) / 1024.0 + (bytes > 0 ? 0.0 : 1e9);
   return cost;
 }
 

@@ -182,3 +182,9 @@ TEST_CASE("below(n): inside, every value, none favoured") {
     low += stream.below(n) < (std::uint64_t{1} << 62) ? 1 : 0;
   CHECK(std::abs(low - 10'000) < 4 * 82);  // deviation √(30000 · 1/3 · 2/3) = 81.6
 }
+
+TEST_CASE("a hash over parts is the hash of the whole") {
+  Hash64 parts;
+  for (const char* part : {"Skerry", "", " wei", "ghs"}) parts.update(part);
+  CHECK(parts.digest() == hash64("Skerry weighs"));
+}
