@@ -166,6 +166,9 @@ class PlanReader {
       if (!(line.factor > 0.0 && line.factor <= 1.0)) {
         refuse("factor of link_slow must be above 0 and at most 1");
       }
+      if (!(nominal_capacity_Bps(scenario_, line.target) < kUnlimited)) {
+        refuse(target_name(scenario_, line.target) + " has no capacity of its own to slow");
+      }
     } else if (line.kind == FaultKind::kStraggler) {
       if (!(line.factor > 0.0)) refuse("factor of straggler must be above 0");
     } else if (line.factor != 1.0) {

@@ -7,7 +7,9 @@
 namespace skerry {
 
 Books::Books(const Engine& engine, const Scenario& scenario, const Protocol& protocol, Tape& tape)
-    : engine_(engine), tape_(tape), learners_(protocol.learners), books_(scenario.learners.size()) {}
+    : engine_(engine), tape_(tape), learners_(protocol.learners), books_(scenario.learners.size()) {
+  for (std::size_t m = 0; m < books_.size(); ++m) books_[m].start_s = scenario.learners[m].start_s;
+}
 
 void Books::close_phase_at(int learner, double t1) {
   Book& book = books_[index(learner)];
@@ -34,9 +36,9 @@ void Books::phase(int learner, Cause cause) {
   if (book.open_phase && book.cause == cause) return;
   close_run(learner);
   close_phase(learner);
+  book.since = book.joined ? engine_.now() : book.start_s;
   book.joined = book.open_phase = true;
   book.cause = cause;
-  book.since = engine_.now();
 }
 
 void Books::start_step(int learner) {
@@ -93,7 +95,7 @@ void Books::cut_lock_step(int learner, double t0, double compute_s, double longe
   book.joined = true;
   const double now = engine_.now();
   if (now <= t0) return;
-  const double computed = lost ? now : std::min(now, t0 + compute_s);
+  const double computed = std::min(now, t0 + compute_s);
   tape_.add(fact::CutStep{t0, computed, learner, book.slices_away, lost});
   const double waited = std::min(now, t0 + longest_s);
   const auto rest = [&](double from, double to, Cause cause) {

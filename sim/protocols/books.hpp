@@ -27,8 +27,8 @@ class Books {
 
   // Data-parallel: n whole steps over [t0, now] that the caller timed. Closes what was open at t0.
   void lock_step(int learner, double t0, const fact::Steps& steps);
-  // Data-parallel: the step begun at t0 is cut now. Lost: all of it is a CutStep. Else (end of the run)
-  // compute first, then straggler_wait up to `longest_s`, then exposed_communication.
+  // Data-parallel: the step begun at t0 is cut now, lost or by the end of the run: compute first, then
+  // straggler_wait up to `longest_s`, then exposed_communication.
   void cut_lock_step(int learner, double t0, double compute_s, double longest_s, bool lost);
 
   // Slices of the learner that are out of its mesh. Only between steps.
@@ -42,7 +42,8 @@ class Books {
 
  private:
   struct Book {
-    bool joined = false;        // its start date has come
+    double start_s = 0;         // allocated from then on
+    bool joined = false;        // its start date has come and it is booked
     bool in_step = false;
     bool open_phase = false;
     Cause cause = Cause::kOther;

@@ -10,17 +10,32 @@ namespace skerry {
 
 namespace {
 
-// Seconds of work between saves (DESIGN: "auto" is Young's rule; the mean time between failures is that of
-// the random faults that stop the job). Scripted faults alone give no rate: an hour.
+bool stops_the_job(FaultKind kind) {
+  return kind == FaultKind::kSliceDown || kind == FaultKind::kIslandDown ||
+         kind == FaultKind::kRegionDark;
+}
+
+// Failures a second that a plan holds, up to its last line.
+double planned_rate(const std::vector<PlanLine>& plan) {
+  double count = 0, last = 0;
+  for (const PlanLine& line : plan) {
+    count += stops_the_job(line.kind) ? 1 : 0;
+    last = std::max(last, line.at_s);
+  }
+  return count > 1 && last > 0 ? count / last : 0;
+}
+
+// Seconds of work between saves: Young's or Daly's rule over the random faults that stop the job, or those
+// of a plan. Scripted faults alone give no rate: an hour. Without any fault nothing is saved.
 double checkpoint_period(const World& w) {
   const Recovery& r = w.protocol.recovery;
   if (r.checkpoint_rule == CheckpointRule::kNone) return kNever;
   if (r.checkpoint_rule == CheckpointRule::kPeriod) return r.checkpoint_every_s;
-  double rate = 0;
+  if (!w.protocol.faults || (w.scenario.faults.empty() && w.scenario.plan.empty())) return kNever;
+  if (r.checkpoint_save_s <= 0) return 0;   // costs nothing: after every step
+  double rate = planned_rate(w.scenario.plan);
   for (const Fault& fault : w.scenario.faults) {
-    const bool stops = fault.kind == FaultKind::kSliceDown || fault.kind == FaultKind::kIslandDown ||
-                       fault.kind == FaultKind::kRegionDark;
-    if (w.protocol.faults && stops && !fault.scripted) rate += fault.events_per_s_nominal;
+    if (stops_the_job(fault.kind) && !fault.scripted) rate += fault.events_per_s_nominal;
   }
   if (rate <= 0) return 3600.0;
   const double mtbf = 1.0 / rate;
@@ -71,6 +86,7 @@ Task<void> DataParallel::job() {
     if (lost_anything() || anything_back()) co_await recover();
     co_await save_if_due();
     if (lost_anything()) continue;
+    stepping(true);   // so that the dates of stepping-exposure faults are known
     const std::int64_t n = calm_steps();
     if (n > 0) {
       co_await stretch(n);
@@ -86,8 +102,15 @@ Task<void> DataParallel::begin() {
   double first = kNever;
   for (int m : w_.protocol.learners) first = std::min(first, w_.learner(m).start_s);
   co_await until(w_.engine, first);
+  waits_ = "chips to begin on";
+  const auto up = [&](int m) { return w_.fleet.up(m) && w_.learner(m).start_s <= w_.engine.now(); };
+  const auto& learners = w_.protocol.learners;
+  while (w_.protocol.elastic ? std::none_of(learners.begin(), learners.end(), up) : !all_here()) {
+    sort_absent(Cause::kInfrastructureRecovery);
+    co_await event_.wait();
+  }
   for (int m : w_.protocol.learners) {
-    if (w_.learner(m).start_s <= first && w_.fleet.up(m)) adopt(m);
+    if (up(m)) adopt(m);
   }
   all(Cause::kInfrastructureRecovery);
 }
@@ -180,10 +203,7 @@ Task<void> DataParallel::step() {
     if (real.done() || !abort_now()) continue;
     real.kill();
     stepping(false);
-    for (int m : current_.learners) {
-      w_.books.cut_lock_step(m, step_began_, 0, 0, true);
-    }
-    step_began_ = kNever;
+    cut(true);
     co_return;
   }
   stepping(false);
@@ -253,12 +273,13 @@ void DataParallel::write_steps(double t0, std::int64_t n, const Shape& shape, do
   w_.earn(tokens);
 }
 
-void DataParallel::cut_at_end() {
+void DataParallel::cut(bool lost) {
   if (step_began_ >= kNever) return;
   for (std::size_t i = 0; i < current_.learners.size(); ++i) {
     w_.books.cut_lock_step(current_.learners[i], step_began_, current_.step_s[i],
-                           current_.longest_s, false);
+                           current_.longest_s, lost);
   }
+  step_began_ = kNever;
 }
 
 }  // namespace skerry

@@ -26,7 +26,7 @@ class DataParallel {
   explicit DataParallel(World& world);
 
   // After World::run(): books the step in progress.
-  void cut_at_end();
+  void cut_at_end() { cut(false); }
   std::string waits() const;   // what the job waits for (deadlock message)
 
  private:
@@ -50,6 +50,7 @@ class DataParallel {
   Task<void> stretch(std::int64_t n);           // all of them at once
   Task<void> save_if_due();
 
+  void cut(bool lost);                          // the step in progress ends here
   bool lost_anything();                         // a mesh holds a slice that is or was away
   bool abort_now();                             // … and the step in progress cannot count
   bool anything_back() const;                   // a chip is there that no mesh holds

@@ -52,7 +52,9 @@ Diloco::Diloco(World& world)
     fragment_share_.push_back(total > 0 ? bytes / total : 1.0 / p_.fragments);
   }
   fill_due_tables(p_.sync_period_steps, p_.fragments, &due_table_, &back_table_);
+  first_start_s_ = kNever;
   for (int m : p_.learners) {
+    first_start_s_ = std::min(first_start_s_, w_.learner(m).start_s);
     LearnerState& me = at(m);
     me.counters.resize(static_cast<std::size_t>(p_.fragments));
     me.delivered = std::make_unique<Signal>(w_.engine, "a fragment for " + w_.learner(m).name);

@@ -53,6 +53,7 @@ class Diloco {
     bool joined = false;                 // has a state and steps
     bool recovering = false;             // buffers what the syncer sends
     bool copying = false;                // receives its state over the wide area
+    double noticed_s = 0;                // its last loss is known from then on
     int lives = 0;                       // states it has had: joins so far
     bool state_lost = false;             // chips are there, but none that holds the state
     std::int64_t step = 0;               // t_m
@@ -100,7 +101,8 @@ class Diloco {
   void overwrite(int m, const Delivery& delivery);
   void leave(int m);
   void join(int m, std::int64_t step);
-  Cause why_waiting(int m) const;
+  Cause why_waiting(int m, std::int64_t need) const;
+  static void on_noticed(void* self);
 
   // ------------------------------------------------------------ syncer.cpp
   Task<void> syncer();
@@ -157,7 +159,9 @@ class Diloco {
   std::vector<int> due_table_, back_table_;     // by t mod H: fragment due; clocks since one was
   std::int64_t closed_clock_ = 0;               // newest clock whose collection closed
   int reports_now_ = 0;                         // reporters of clock closed_clock_ + 1
-  int expected_ = 0;                            // joined learners in contact
+  int expected_ = 0;                            // joined learners in contact, or not yet known as lost
+  int started_ = 0;                             // learners whose start has come
+  double first_start_s_ = 0;
   int wake_at_ = 1;                             // count that the collection waits for
   std::vector<std::int64_t> version_;           // clock of Θ_p, per fragment
   double step_ema_s_ = 0, quorum_ema_s_ = 0, sync_ema_s_ = 0;   // ξ_step, ξ_quorum, ξ_sync

@@ -11,7 +11,8 @@ namespace skerry {
 Task<void> Diloco::island(int m) {
   LearnerState& me = at(m);
   co_await until(w_.engine, w_.learner(m).start_s);
-  bool first = w_.learner(m).start_s <= 0;
+  bool first = w_.learner(m).start_s <= first_start_s_;
+  peers_changed();
   Signal& changed = w_.fleet.changed(m);
   for (;;) {
     while (!w_.fleet.up(m)) {
@@ -119,7 +120,7 @@ Task<void> Diloco::wait_at_overlap(int m) {
   while (me.counters[p].clock < need) {
     me.waits_for_clock = need;
     w_.faults.stepping(m, false);
-    w_.books.phase(m, closed_clock_ >= need ? Cause::kExposedCommunication : why_waiting(m));
+    w_.books.phase(m, closed_clock_ >= need ? Cause::kExposedCommunication : why_waiting(m, need));
     co_await me.delivered->wait();
     take_pending(m);
     if (me.mesh.note_losses(w_.fleet)) co_await reconfigure(m);
@@ -127,15 +128,23 @@ Task<void> Diloco::wait_at_overlap(int m) {
   me.waits_for_clock = 0;
 }
 
-Cause Diloco::why_waiting(int m) const {
-  for (int peer : p_.learners) {
-    if (peer != m && w_.learner(peer).start_s <= w_.engine.now() &&
-        !(at(peer).joined && in_contact(peer))) {
-      return Cause::kWaitingForQuorum;
-    }
+// Cut off, or all have done the step: only the network keeps it. Else somebody is away, or slow.
+Cause Diloco::why_waiting(int m, std::int64_t need) const {
+  const int hub = coordinator();
+  if (hub < -1 || !w_.fleet.reachable(hub) || !in_contact(m) ||
+      !w_.fleet.reachable(w_.learner(m).region)) {
+    return Cause::kExposedCommunication;
   }
-  return Cause::kStragglerWait;
+  bool late = false;
+  for (int peer : p_.learners) {
+    if (peer == m || w_.learner(peer).start_s > w_.engine.now()) continue;
+    if (!(at(peer).joined && in_contact(peer))) return Cause::kWaitingForQuorum;
+    late = late || at(peer).step < need;
+  }
+  return late ? Cause::kStragglerWait : Cause::kExposedCommunication;
 }
+
+void Diloco::on_noticed(void* self) { static_cast<Diloco*>(self)->peers_changed(); }
 
 // Metadata (t_m, c_steps, c_tokens) to the coordinating shard. The counters of every fragment follow from
 // t_m and the tokens done, since both sides know when each fragment was received (see weigh()).
@@ -225,6 +234,8 @@ void Diloco::leave(int m) {
     w_.tape.add(lost);
     w_.tape.add(fact::Leave{w_.engine.now(), me.step, m});
     w_.lose(lost.tokens);
+    me.noticed_s = w_.engine.now() + p_.recovery.detection_s;
+    if (p_.recovery.detection_s > 0) w_.engine.at(me.noticed_s, &on_noticed, this);
   }
   me.joined = me.recovering = me.copying = false;
   me.waits_for_clock = 0;

@@ -74,16 +74,18 @@ bool Diloco::reported(int m, std::int64_t t) const {
 
 // Counted anew when learners join or leave; a report only adds itself.
 void Diloco::recount() {
-  reports_now_ = expected_ = 0;
+  reports_now_ = expected_ = started_ = 0;
+  const double now = w_.engine.now();
   for (int m : p_.learners) {
     reports_now_ += reported(m, closed_clock_ + 1) ? 1 : 0;
-    expected_ += at(m).joined && in_contact(m) ? 1 : 0;
+    expected_ += in_contact(m) && (at(m).joined || now < at(m).noticed_s) ? 1 : 0;
+    started_ += w_.learner(m).start_s <= now ? 1 : 0;
   }
 }
 
 int Diloco::quorum_now() const {
-  if (p_.on_loss == OnLoss::kWait) return p_.quorum;
-  return std::max(1, std::min(p_.quorum, expected_));
+  const int there = p_.on_loss == OnLoss::kWait ? started_ : expected_;
+  return std::max(1, std::min(p_.quorum, there));
 }
 
 int Diloco::due(std::int64_t t) const {

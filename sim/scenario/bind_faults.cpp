@@ -301,6 +301,24 @@ void bind_plan(Binder& binder, const Entry& entry) {
   binder.scenario.plan_files.push_back({entry.name, path});
 }
 
+void check_slowable(const Binder& binder, const Entry& entry, const Fault& fault) {
+  if (fault.kind != FaultKind::kLinkSlow) return;
+  for (const Target& target : fault.targets) {
+    if (nominal_capacity_Bps(binder.scenario, target) < kUnlimited) continue;
+    const auto region = [&](int r) { return binder.scenario.regions.at(std::size_t(r)).name; };
+    std::string name;
+    if (target.kind == TargetKind::kPort) {
+      name.append(region(target.index)).append(target.part == 0 ? ".up" : ".down");
+    } else {
+      const Link& link = binder.scenario.links.at(std::size_t(target.index));
+      name.append(region(link.from)).append(">").append(region(link.to));
+    }
+    binder.refuse(entry.pointer,
+                  name + " has no capacity of its own that could be slowed: give it gbps, or port_gbps, "
+                         "or use link_cut");
+  }
+}
+
 void bind_fault(Binder& binder, Entry& entry) {
   const std::string kind = text_at(entry.given, "kind");
   if (kind.empty()) binder.refuse(entry.pointer, "lacks the key 'kind' (or 'plan')");
@@ -312,6 +330,7 @@ void bind_fault(Binder& binder, Entry& entry) {
   bind_factor(binder, entry, fault);
   fault.scripted = entry.given.contains("at_s");
   fault.targets = targets_of(binder, entry, fault.kind);
+  check_slowable(binder, entry, fault);
   std::size_t total = fault.targets.size();
   for (const Fault& other : binder.scenario.faults)
     total += other.targets.size();

@@ -38,4 +38,11 @@ double spread_factor(const Scenario& scenario, std::uint64_t seed, int learner) 
   return 1.0 + scenario.spread_relative * stream.uniform();
 }
 
+double nominal_capacity_Bps(const Scenario& scenario, const Target& target) {
+  const auto index = static_cast<std::size_t>(target.index);
+  if (target.kind == TargetKind::kLink) return scenario.links.at(index).capacity_Bps;
+  const Region& region = scenario.regions.at(index);
+  return target.part == 0 ? region.up_Bps : region.down_Bps;
+}
+
 }  // namespace skerry

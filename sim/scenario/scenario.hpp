@@ -302,4 +302,8 @@ struct Scenario {
 // sweeps over counts stay paired. 1 without a spread.
 double spread_factor(const Scenario& scenario, std::uint64_t seed, int learner);
 
+// Nominal bytes/s of a port or link; kUnlimited when it has no capacity of its own (then it can be cut, but
+// not slowed). Requires a port or a link.
+double nominal_capacity_Bps(const Scenario& scenario, const Target& target);
+
 }  // namespace skerry

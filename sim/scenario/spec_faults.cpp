@@ -17,9 +17,11 @@ NodePtr faults_spec() {
                     "straggler"}),
               "slice_down: the chips of a slice are away. island_down: a whole learner is away and "
               "loses its state. "
-              "region_dark: chips, syncer shards and ports of a region are off. link_cut: no byte "
-              "passes. "
-              "link_slow: only `factor` of the capacity is left. straggler: step time x `factor`.")
+              "region_dark: chips, syncer shards and ports of a region are off; what the syncer holds "
+              "survives on stable storage. link_cut: no byte of a transfer passes (a cut port takes its "
+              "shards out of the ring, a cut pair makes transfers wait). "
+              "link_slow: only `factor` of the capacity is left, which port or pair must have. "
+              "straggler: step time x `factor`, for steps that begin while it lasts.")
               .note("none; required unless a plan is given"),
           key("target", either({target, array_of(target, 1, 256, true)}),
               "What it hits. Slices 'west.1/slice.3', learners 'west.1', groups 'west' (all its "

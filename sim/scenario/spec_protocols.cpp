@@ -88,7 +88,9 @@ NodePtr recovery_spec(bool with_defaults) {
           .defaults("resume"),
       key("checkpoint_every", word({"young", "daly", "auto", "never"}),
           "Rule for the checkpoint period of data-parallel rows (Young 1974, Daly 2006; auto is "
-          "Young).")
+          "Young), over the rate of random or planned faults; an hour when faults are scripted only, "
+          "never without faults. Elastic rows save only with a period, since they survive any loss but "
+          "that of all islands, which takes them back to their last save or to the start.")
           .defaults("young"),
       duration("checkpoint_every", 0.0, true, "The period itself, instead of a rule."),
       duration("checkpoint_save", 0.0, false, "Blocking part of one save.")

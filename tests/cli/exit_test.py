@@ -38,10 +38,12 @@ class CommandLine(ProgramTest):
         self.assertNotEqual(other, plan)
 
     def test_a_plan_can_be_played_again(self):
-        name = self.scenario()
+        # Young's rule takes its rate from the law, or from the plan's lines: a stated period is the same.
+        recovery = {"checkpoint_every_s": 900}
+        name = self.scenario(recovery=recovery)
         plan = self.skerry("plan", name, "--hours", "1", "--seed", "1").stdout
         (self.folder / "plan.csv").write_text(plan, encoding="utf-8")
-        self.scenario("planned", faults={"replayed": {"plan": "plan.csv"}})
+        self.scenario("planned", faults={"replayed": {"plan": "plan.csv"}}, recovery=recovery)
         self.skerry("run", name, "--out", "drawn", "--seed", "1", "--protocol", "data_parallel",
                     "--no-train", "--set", "/stop/tokens=6e6")
         self.skerry("run", "planned.json", "--out", "planned", "--seed", "1", "--protocol",

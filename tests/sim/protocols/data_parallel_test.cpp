@@ -163,3 +163,66 @@ TEST_CASE("data-parallel: ideal network and M = 1 take exactly the step time") {
   CHECK(r.tape.end.reason == "tokens");
   CHECK(r.summary.goodput == doctest::Approx(1.0));
 }
+
+TEST_CASE("data-parallel: faults on the stepping axis strike in the middle of steps") {
+  // One slice of two fails after 1,000 s of stepping and is away 100 s; T = 10 s. Elastic: every time the
+  // step is cut, 13 s of slice_down, about 10 half steps, 13 s of scale_up: like wall exposure with these
+  // dates, and never for free.
+  Scenario s = regions(1, 0, 0);
+  add_learner(&s, 0, 10.0);
+  model(&s, 8e9);
+  s.stop.simulated_s = 7200;
+  Fault fault;
+  fault.name = "slices";
+  fault.targets = {{TargetKind::kSlice, 0, 0}};
+  fault.scripted = false;
+  fault.gap = {LawKind::kConstant, 1003.0};
+  fault.away = {LawKind::kConstant, 100.0};
+  fault.exposure = Exposure::kStepping;
+  s.faults = {fault};
+  const Run r = run(s, protocol(s, "data_parallel_elastic"));
+  // After 1,003 s stepping, then 1,003 s more without the time away and the pauses: dates near 1,003;
+  // 2,130; …: 6 faults in 7,200 s.
+  CHECK(r.summary.faults.hit == 6);
+  CHECK(lost(r.summary, Cause::kSliceDown) == doctest::Approx(6 * 4 * 13.0));
+  CHECK(lost(r.summary, Cause::kScaleUp) == doctest::Approx(6 * 8 * 13.0));
+  CHECK(lost(r.summary, Cause::kDegraded) >= 6 * 4 * 100.0);
+}
+
+TEST_CASE("data-parallel: nobody there at the start: it begins when chips are") {
+  for (const char* preset : {"data_parallel", "data_parallel_elastic"}) {
+    Scenario s = regions(1, 0, 0);
+    add_learner(&s, 0, 10.0);
+    model(&s, 8e9);
+    s.faults = {scripted(FaultKind::kRegionDark, {TargetKind::kRegion, 0, 0}, 0, 100)};
+    const Run r = run(s, protocol(s, preset));
+    CHECK(r.summary.tokens == 90 * 1000);
+    CHECK(lost(r.summary, Cause::kDown) == doctest::Approx(8 * 100.0));
+  }
+}
+
+TEST_CASE("data-parallel, elastic: a late joiner is allocated from its start, off a step boundary too") {
+  Scenario s = regions(1, 0, 0);
+  add_learner(&s, 0, 10.0);
+  add_learner(&s, 0, 10.0);
+  s.learners[1].start_s = 505;
+  model(&s, 8e9);
+  const Run r = run(s, protocol(s, "data_parallel_elastic"));
+  CHECK(r.summary.chip_seconds_total == doctest::Approx(8 * 1000.0 + 8 * 495.0));
+  // 51 steps alone until 510, scale_up until 523, then 47 steps of both.
+  CHECK(r.summary.tokens == 51 * 1000 + 47 * 2000);
+}
+
+TEST_CASE("data-parallel: free saves come after every step") {
+  Scenario s = regions(1, 0, 0);
+  add_learner(&s, 0, 10.0);
+  model(&s, 8e9);
+  s.stop.simulated_s = 1500;
+  s.faults = {scripted(FaultKind::kSliceDown, {TargetKind::kSlice, 0, 0}, 505, 10)};
+  Protocol p = protocol(s, "data_parallel");
+  p.recovery.checkpoint_save_s = 0;
+  const Run r = run(s, p);
+  const auto back = facts<fact::RollBack>(r.tape);
+  REQUIRE(back.size() == 1);
+  CHECK(back[0].to_step == 50);
+}

@@ -219,3 +219,25 @@ TEST_CASE("independent learners: uptime is 1 − (1 − u)^M (F2)") {
   CHECK(one == doctest::Approx(std::exp(-0.5)).epsilon(0.05));
   CHECK(both == doctest::Approx(1 - (1 - one) * (1 - one)).epsilon(0.03));
 }
+
+TEST_CASE("a lost learner counts for the quorum until its loss is noticed") {
+  double waited[2];
+  for (int i = 0; i < 2; ++i) {
+    Scenario s = eight(0);
+    s.faults = {scripted(FaultKind::kIslandDown, {TargetKind::kLearner, 5, 0}, 1205, 600)};
+    Protocol p = protocol(s, "diloco");
+    p.on_loss = OnLoss::kContinue;
+    p.recovery.detection_s = i == 0 ? 0 : 300;
+    waited[i] = lost(run(s, p).summary, Cause::kWaitingForQuorum);
+  }
+  // The seven others reach their sync within 24 steps of 10 s and wait for the rest of the 300 s.
+  CHECK(waited[1] > waited[0] + 7 * 8 * 50.0);
+  CHECK(waited[1] < waited[0] + 7 * 8 * 300.0);
+}
+
+TEST_CASE("learners that have not started yet are not waited for") {
+  Scenario s = eight(0);
+  s.learners[7].start_s = 99999;
+  const Run r = run(s, protocol(s, "diloco"));
+  CHECK(r.summary.learner_steps > 7 * 340);
+}
