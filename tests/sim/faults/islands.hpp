@@ -11,8 +11,8 @@ namespace skerry::test {
 // `count` learners of group "west", in region 0, that share `slices_total` slices evenly.
 inline Scenario west(int count, int slices_total) {
   Scenario scenario;
-  scenario.regions = {{"us-west1", kUnlimited, kUnlimited}, {"us-east5", kUnlimited, kUnlimited}};
-  scenario.links = {{0, 1, 0.03, kUnlimited}, {1, 0, 0.03, kUnlimited}};
+  scenario.regions = {{"us-west1", 625e6, 625e6}, {"us-east5", 250e6, 250e6}};
+  scenario.links = {{0, 1, 0.03, 1e9}, {1, 0, 0.03, 1e9}};
   for (int i = 0; i < count; ++i) {
     Learner learner;
     learner.group = "west";

@@ -208,3 +208,11 @@ TEST_CASE("any bytes: refused or read, never worse, and the message stays short 
   }
   CHECK(refused > 1000);
 }
+
+TEST_CASE("what has no capacity of its own cannot be slowed") {
+  Scenario scenario = west(1, 2);
+  scenario.regions[1].up_Bps = kUnlimited;
+  const std::string head = "at_s,for_s,kind,target,factor,source\n";
+  CHECK_THROWS_AS(plan_from_csv(scenario, head + "5,3,link_slow,us-east5.up,0.5,b\n", "p"), BadInput);
+  CHECK_NOTHROW(plan_from_csv(scenario, head + "5,3,link_slow,us-east5.down,0.5,b\n", "p"));
+}
