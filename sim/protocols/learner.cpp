@@ -117,12 +117,13 @@ Task<void> Diloco::wait_at_overlap(int m) {
   const std::int64_t need = last_due(me.step - p_.overlap_steps);
   if (need <= 0) co_return;
   const auto p = static_cast<std::size_t>(due(need));
-  while (me.counters[p].clock < need) {
+  for (;;) {
+    take_pending(m);   // what came during a pause too
+    if (me.counters[p].clock >= need) break;
     me.waits_for_clock = need;
     w_.faults.stepping(m, false);
     w_.books.phase(m, closed_clock_ >= need ? Cause::kExposedCommunication : why_waiting(m, need));
     co_await me.delivered->wait();
-    take_pending(m);
     if (me.mesh.note_losses(w_.fleet)) co_await reconfigure(m);
   }
   me.waits_for_clock = 0;

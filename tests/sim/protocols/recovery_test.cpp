@@ -241,3 +241,18 @@ TEST_CASE("learners that have not started yet are not waited for") {
   const Run r = run(s, protocol(s, "diloco"));
   CHECK(r.summary.learner_steps > 7 * 340);
 }
+
+TEST_CASE("a fragment that arrives while a waiting learner reconfigures is not missed") {
+  // H = 10 steps of 10 s, then 8 Gbit at 0.8 Gbit/s: 10 s of all-reduce, 100 to 110 s. A slice leaves at 108:
+  // slice_down lasts until 121, over the end of the all-reduce.
+  Scenario s = regions(2, 0.8, 0.0);
+  add_learner(&s, 0, 10.0);
+  add_learner(&s, 1, 10.0);
+  model(&s, 8e9);
+  s.stop.tokens = 100 * 1000.0;
+  s.stop.simulated_s = 1e5;
+  s.faults = {scripted(FaultKind::kSliceDown, {TargetKind::kSlice, 1, 0}, 108, 300)};
+  Protocol p = protocol(s, "diloco");
+  p.sync_period_steps = 10;
+  CHECK(run(s, p).tape.end.reason == "tokens");
+}
