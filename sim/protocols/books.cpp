@@ -18,7 +18,6 @@ void Books::close_phase_at(int learner, double t1) {
   SKERRY_CHECK(t1 >= book.since, "phase of learner " + std::to_string(learner) + " ends early");
   if (t1 > book.since) {
     tape_.add(fact::Phase{book.since, t1, learner, book.slices_away, book.cause});
-    book.by_cause[static_cast<std::size_t>(book.cause)] += t1 - book.since;
   }
 }
 
@@ -101,7 +100,6 @@ void Books::cut_lock_step(int learner, double t0, double compute_s, double longe
   const auto rest = [&](double from, double to, Cause cause) {
     if (to <= from) return;
     tape_.add(fact::Phase{from, to, learner, book.slices_away, cause});
-    book.by_cause[static_cast<std::size_t>(cause)] += to - from;
   };
   rest(computed, waited, Cause::kStragglerWait);
   rest(std::max(computed, waited), now, Cause::kExposedCommunication);
@@ -126,10 +124,6 @@ void Books::finish() {
     close_run(learner);
     close_phase(learner);
   }
-}
-
-double Books::phase_s(int learner, Cause cause) const {
-  return books_[index(learner)].by_cause[static_cast<std::size_t>(cause)];
 }
 
 }  // namespace skerry

@@ -33,12 +33,9 @@ class Books {
 
   // Slices of the learner that are out of its mesh. Only between steps.
   void slices_away(int learner, int count);
-  int slices_away(int learner) const { return books_[index(learner)].slices_away; }
 
   // Closes every span at now. Steps in progress are cut (not lost).
   void finish();
-
-  double phase_s(int learner, Cause cause) const;  // closed spans only; for tests and messages
 
  private:
   struct Book {
@@ -50,7 +47,6 @@ class Books {
     int slices_away = 0;
     double since = 0;           // start of the open phase or of the step in progress
     fact::Steps run;            // n = 0: none
-    std::vector<double> by_cause = std::vector<double>(kCauseNames.size(), 0.0);
   };
   static std::size_t index(int learner) { return static_cast<std::size_t>(learner); }
   void close_phase(int learner);

@@ -107,7 +107,7 @@ void FaultPlayer::schedule_repair(const PlanLine& line, int source) {
   Pending* pending = free_.back();
   free_.pop_back();
   const double date = std::max(engine_.now(), line.at_s + line.for_s);
-  *pending = {this, line, source, true, repair_dates_.insert(date)};
+  *pending = {this, line, source, repair_dates_.insert(date)};
   engine_.at(date, &on_repair, pending);
 }
 
@@ -117,7 +117,6 @@ void FaultPlayer::on_repair(void* raw) {
   player.repair_dates_.erase(pending->date);
   const PlanLine line = pending->line;
   player.tape_.add(fact::Repaired{player.engine_.now(), line.kind, line.target, pending->source});
-  pending->used = false;
   player.free_.push_back(pending);
   player.fleet_.repair(line);
   player.slices_changed(line.target);

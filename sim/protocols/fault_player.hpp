@@ -41,7 +41,6 @@ class FaultPlayer {
     FaultPlayer* player = nullptr;
     PlanLine line;
     int source = 0;
-    bool used = false;
     std::multiset<double>::iterator date;
   };
   void arm_wall();

@@ -59,13 +59,11 @@ void Fleet::hold(const PlanLine& line, int by) {
       if (held == 0 && by > 0) island.slices_free -= 1;
       held += by;
       if (held == 0 && by < 0) island.slices_free += 1;
-      things_away_ += by;
       change_learner(target.index);
       break;
     }
     case FaultKind::kIslandDown:
       islands_[at(target.index)].held_whole += by;
-      things_away_ += by;
       change_learner(target.index);
       break;
     case FaultKind::kRegionDark:
@@ -99,7 +97,6 @@ void Fleet::change_learner(int learner) {
 
 void Fleet::change_region(int region, int by) {
   dark_[at(region)] += by;
-  things_away_ += by;
   set_port(region, 0);
   set_port(region, 1);
   region_changed(region).notify();

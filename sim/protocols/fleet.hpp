@@ -23,7 +23,6 @@ class Fleet {
   bool slice_present(int learner, int slice) const;
   int slices_present(int learner) const;       // 0 while island or region is off
   bool up(int learner) const { return slices_present(learner) > 0; }
-  bool all_present() const { return things_away_ == 0; }   // every slice, island and region
   double slowdown(int learner) const;          // product of straggler factors
   bool region_dark(int region) const;
   bool reachable(int region) const;            // not dark and neither port cut; −1 (no regions): true
@@ -51,7 +50,6 @@ class Fleet {
   std::vector<int> dark_;                          // per region
   std::vector<std::vector<double>> port_factors_;  // 2·region + part: factors in force (0 = cut)
   std::vector<std::vector<double>> link_factors_;
-  int things_away_ = 0;
   std::vector<std::unique_ptr<Signal>> changed_;
   std::vector<std::unique_ptr<Signal>> region_changed_;
   Signal anything_changed_;

@@ -38,7 +38,6 @@ class World {
   // that date.
   void earn(double tokens);
   void lose(double tokens) { net_tokens_ -= tokens; }
-  double net_tokens() const { return net_tokens_; }
   double tokens_wanted() const;    // until the stop rule; kNever without one
 
   // Runs the engine until the stop rule; close() then ends the books, the wires and the tape.
