@@ -48,7 +48,7 @@ struct Attention {
   float* out = nullptr;          // T × C; forward writes
   const float* d_out = nullptr;  // T × C
   float* d_qkv = nullptr;        // T × 3C; backward writes
-  float* scratch = nullptr;      // attention_scratch(T, hs) floats
+  float* scratch = nullptr;      // attention_scratch(T, hs) floats; nothing is kept in it
 };
 
 constexpr Index padded(Index n) {
@@ -62,56 +62,64 @@ constexpr Index attention_scratch(Index T, Index hs) {
 }
 
 struct Ops {
-  // Matrix products. Linear (y = x Wᵀ + bias): y from (x, W transposed); dx from (dy, W); dW from
-  // (dyᵀ, x).
+  // Linear, y = x Wᵀ + bias with x [R × in], W [out × in], y [R × out], is three products: y of x
+  // and Wᵀ; backward dx = dy W of dy and W; dW = dyᵀ x of dyᵀ (a_row 1, a_col out) and x.
   void (*product)(const Product& p);
-  // W [n × k], rows `row` apart, into panels for `product`: of Wᵀ (k rows × n columns), of W
-  // itself.
+  // W [n × k], rows `row` apart, into panels for `product`: of Wᵀ (k rows, n columns:
+  // panels(n)·32·k floats), of W itself (n rows, k columns: panels(k)·32·n). Columns that fill up
+  // the last panel are not written, nor read.
   void (*pack_transposed)(const float* w, int n, int k, Index row, float* panel);
   void (*pack)(const float* w, int n, int k, Index row, float* panel);
-  // sum[j] += Σ_rows x[row,j]: gradient of a bias.
+  // sum[j] += Σ_rows x[row,j], x [rows × n]: gradient of a bias.
   void (*add_rows)(const float* x, int rows, int n, float* sum);
 
-  // x[row] = wte[token] + wpe[row mod T]. Backward adds to both; a row of dx may be 0.
+  // Words and learned positions (Radford et al. 2019): x[row] = wte[token] + wpe[row mod T], x
+  // [rows × C], wte [V × C] (also the last linear's W: Press, Wolf 2017), wpe [T × C]. Backward
+  // adds dx[row] to both.
   void (*embed)(const std::int32_t* tokens, int rows, int T, int C, const float* wte,
                 const float* wpe, float* x);
   void (*embed_backward)(const std::int32_t* tokens, int rows, int T, int C, const float* dx,
                          float* d_wte, float* d_wpe);
 
-  // LayerNorm (Ba, Kiros, Hinton 2016), eps 1e-5 inside the root: normal = (x − mean)·rstd, y =
-  // normal·w + b. Backward *adds* to dx: rstd·(g − mean(g) − normal·mean(g·normal)), g = dy·w.
+  // LayerNorm (Ba, Kiros, Hinton 2016) of each row: rstd = 1/√(variance + 1e-5), normal =
+  // (x − mean)·rstd, y = normal·w + b; x, normal, y [rows × C], rstd [rows], w, b [C]. Backward
+  // *adds* to dx: rstd·(g − mean(g) − normal·mean(g·normal)), g = dy·w; d_w += Σ_rows dy·normal,
+  // d_b += Σ_rows dy.
   void (*layer_norm)(const float* x, int rows, int C, const float* w, const float* b, float* normal,
                      float* rstd, float* y);
   void (*layer_norm_backward)(const float* dy, int rows, int C, const float* w, const float* normal,
                               const float* rstd, float* dx, float* d_w, float* d_b);
 
-  // Vaswani et al. 2017, eq. 1, keys j ≤ i only; blocks of keys that are wholly masked are not
-  // computed.
+  // Vaswani et al. 2017, eq. 1, keys j ≤ i only: S = Q Kᵀ/√hs, P = softmax(S), O = P V. Backward,
+  // from P: dV = Pᵀ dO; dP = dO Vᵀ; dS = P·(dP − Σ_keys P·dP)/√hs; dQ = dS K; dK = dSᵀ Q. Blocks
+  // of keys that are wholly masked are not computed.
   void (*attention)(const Attention& a);
   void (*attention_backward)(const Attention& a);
 
   // GELU, tanh form (Hendrycks, Gimpel 2016): y = x·σ(u), u = 2·√(2/π)·(x + 0.044715x³). Forward
   // leaves dy/dx = σ + x·σ·(1 − σ)·u' in `x`; backward is that as `factor` of the product that
-  // makes dy.
+  // makes dy. x, y: n numbers of any shape.
   void (*gelu)(float* x, Index n, float* y);
 
-  // Cross-entropy of softmax(logits), rows `row` floats apart, against targets (−1: no loss, no
-  // gradient): losses[i] = log Σ exp(logit) − logit[target] in nats. Backward is fused: with scale
-  // ≠ 0 the logits become (softmax − one-hot)·scale.
+  // Cross-entropy of softmax(logits), logits [rows × V] with rows `row` floats apart, against
+  // targets [rows] (−1: no loss, no gradient): losses[i] = log Σ exp(logit) − logit[target] in
+  // nats. Backward is fused: with scale ≠ 0 the logits become (softmax − one-hot)·scale.
   void (*cross_entropy)(float* logits, Index row, const std::int32_t* targets, int rows, int V,
                         float scale, float* losses);
 
-  // The bodies of optimizer.hpp; n elements each. Sums of squares run in 16 lanes of double.
+  // The bodies of optimizer.hpp, where their equations stand; n elements each. Sums of squares run
+  // in 16 lanes of double. multiply: x ·= factor.
   double (*sum_of_squares)(const float* x, Index n);
   void (*multiply)(float factor, float* x, Index n);
+  // correction1 = 1 − β1^step, correction2 = 1 − β2^step.
   void (*adamw)(const AdamW& config, float rate, double correction1, double correction2,
                 const float* gradient, Index n, float* parameters, float* moment1, float* moment2);
-  void (*add_scaled)(float weight, const float* x, Index n, float* sum);
+  void (*add_scaled)(float weight, const float* x, Index n, float* sum);  // sum += weight·x
   // out = Σ_i factors[i]·(anchor − learners[i]), in double; returns Σ out² before rounding to
   // float.
   double (*combine)(const float* anchor, const float* const* learners, const double* factors,
                     int count, Index n, float* out);
-  double (*distance_squared)(const float* anchor, const float* x, Index n);
+  double (*distance_squared)(const float* anchor, const float* x, Index n);  // Σ (anchor − x)²
   void (*nesterov)(float rate, float mu, const float* outer_gradient, Index n, float* parameters,
                    float* momentum);
 };

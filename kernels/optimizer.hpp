@@ -15,8 +15,9 @@ struct AdamW {
 // Scales `gradient` so that its 2-norm is at most max_norm; returns the norm before.
 double clip_by_norm(std::span<float> gradient, double max_norm);
 
-// One AdamW step (Loshchilov, Hutter 2019), `step` counts from 1 (bias correction); decay on all
-// tensors.
+// One AdamW step (Loshchilov, Hutter 2019, algorithm 2, rate times decay as in PyTorch), `step` n
+// counts from 1; decay on all tensors: m = β1·m + (1 − β1)·g; v = β2·v + (1 − β2)·g²;
+// θ = θ·(1 − rate·decay) − rate·(m / (1 − β1ⁿ)) / (√(v / (1 − β2ⁿ)) + ε).
 void adamw_step(const AdamW& config, float rate, std::int64_t step, std::span<const float> gradient,
                 std::span<float> parameters, std::span<float> moment1, std::span<float> moment2);
 

@@ -98,6 +98,8 @@ void add_commands(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
   CLI::App* run = add_command(app, "run", "All protocols and seeds of a scenario", chosen,
                               [&] { return run_command(typed.file, shared); });
   run->add_option("scenario", typed.file, "scenario file")->required();
+  run->add_flag("!--no-tape", shared.run.keep_tapes,
+                "keep no tapes: a small folder that cannot be trained again");
   add_scenario_options(*run, typed);
   add_run_options(*run, typed);
 

@@ -1,28 +1,38 @@
 // Scripted, random and planned faults → one stream of concrete faults. Pure: no engine, no clock.
 //
-// Random faults: every target (a slice, a learner, a region, a port, a link) owns one renewal
-// stream:
-//   slice    RandomStream(seed, "faults.NAME/GROUP", global slice index)
-//   learner  RandomStream(seed, "faults.NAME/GROUP/island", index in group)
-//   others   RandomStream(seed, "faults.NAME/TARGET", 0), TARGET as in target_name()
-// Draw 2i is gap i, draw 2i+1 is the away time of fault i. A gap is a unit-mean draw × gap.mean_s
-// on the axis named by `exposure`:
+// Random faults: every target (a slice, a learner, a region, a port, a link, storage) owns one
+// renewal stream, drawn from
+//   slice     RandomStream(seed, "faults.NAME/GROUP", global slice index)
+//   n slices  together: "faults.NAME/GROUP/together", global index of the first
+//   learner   "faults.NAME/GROUP/island", index in group
+//   others    "faults.NAME/TARGET", 0, TARGET as in target_name(); all together: "…/together", 0
+// Draw 2i is gap i, draw 2i+1 is the away time of fault i (draw.hpp: one uniform a draw). A gap is
+// a unit-mean draw × gap.mean_s on the axis named by `exposure`:
 //   kWall      seconds from t = 0; arrival i+1 = arrival i + gap (arrivals do not wait for repairs,
-//   so the
-//              plan does not depend on the protocol; overlapping faults nest)
+//              so the plan does not depend on the protocol; overlapping faults nest)
 //   kStepping  seconds that the target's learner spends stepping while the target is present.
-//   Slices and
-//              learners only (Bug otherwise). A slice freezes while it is away; a learner's own
-//              streams age with its axis, which stands still by itself when nothing steps
+//              Slices and learners only (Bug otherwise). A slice freezes while it is away (n slices
+//              together: while the first of them is); a learner's own streams age with its axis,
+//              which stands still by itself when nothing steps
 // Halving a rate doubles every wall arrival date: in a fixed time a subset of the same faults is
 // left.
+//
+// A target of n units (Fault::units: chips, hosts) breaks when one of them does. Exponential gaps
+// superpose: the target keeps its one stream, at n × the rate, so that cost does not grow with n.
+// With any other law every unit owns a stream, "…/units" with its global index, and the target's
+// next fault is the earliest of theirs.
+//
+// Repeat offenders: the unit whose draw from "…/offenders" with its global index is below
+// offender_share breaks offender_events / offender_share times as often as the mean, the others
+// (1 − offender_events) / (1 − offender_share) times. The expected number of faults stays.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
-#include "sim/base/random.hpp"
+#include "sim/faults/streams.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace skerry {
@@ -59,46 +69,29 @@ class FaultSource {
   int last_source() const { return last_source_; }
 
  private:
-  struct Stream {
-    RandomStream random;
-    int fault = 0;      // index into Scenario::faults
-    int target = 0;     // index into its targets
-    double next = 0.0;  // date or axis value of its next fault; what is left of the gap when frozen
-    int next_on_slice = -1;     // stepping: next stream of the same slice, -1 = none
-    std::uint32_t freezes = 0;  // arrivals in a heap made before the last freeze are stale
-    bool frozen = false;
+  struct Due {
+    PlanLine line;
+    int source = 0;
   };
-  // One entry of a heap, earliest on top.
-  struct Arrival {
-    double at = 0.0;
-    int stream = 0;
-    std::uint32_t freezes = 0;
-    bool operator>(const Arrival& other) const {
-      return at != other.at ? at > other.at : stream > other.stream;
-    }
-  };
-  using Heap = std::vector<Arrival>;
 
   bool takes_part(const Target& target) const;
   void add_line(const PlanLine& line, int source);
   void add_streams(std::uint64_t seed, int fault);
   void chain_on_slice(const Target& slice, int stream);
-  int first_on_slice(int learner, int slice) const;
   bool scripted_is_next() const;
-  void push(Heap& heap, int stream);
-  void drop_stale(Heap& heap) const;
-  PlanLine pop(Heap& heap);
+  PlanLine take(std::deque<Due>& due, ArrivalHeap& heap);
 
   const Scenario* scenario_;
   std::vector<bool> learner_takes_part_;
   std::vector<bool> region_takes_part_;
-  std::vector<PlanLine> lines_;  // scripted and planned, sorted by date
-  std::vector<int> line_sources_;
+  std::vector<Due> lines_;  // scripted and planned, sorted by date
   std::size_t next_line_ = 0;
-  std::vector<Stream> streams_;  // in order of faults, then of targets
-  Heap wall_;
-  std::vector<Heap> stepping_;            // per learner of the scenario
-  std::vector<std::vector<int>> chains_;  // per learner, per slice: its first stepping stream
+  FaultStreams streams_;
+  ArrivalHeap wall_;
+  std::vector<ArrivalHeap> stepping_;                    // per learner of the scenario
+  std::deque<Due> due_wall_;                             // the rest of what fails together
+  std::vector<std::deque<Due>> due_stepping_;            // the same, per learner
+  std::vector<std::vector<std::vector<int>>> on_slice_;  // per learner, per slice: stepping streams
   int last_source_ = -1;
 };
 
@@ -108,14 +101,18 @@ class FaultSource {
 // Requires a finite until_s.
 std::vector<PlanLine> concrete_plan(const Scenario& scenario, std::uint64_t seed, double until_s);
 
-// CSV: at_s,for_s,kind,target,factor,source (for_s empty = never repaired). Targets as text, slices
-// from 1: "west.1", "west.1/slice.3", "us-east5", "us-east5.up", "us-east5>us-west1". Round-trips
-// bit for bit. Refused: another header, a line without six columns, numbers that are negative or
-// not finite, unknown kinds and targets, a target that the kind cannot hit, a factor where the kind
-// has none (else 1), two factors for one target at one date.
+// CSV, the project's trace format (scenarios/traces/README.md). Written:
+// at_s,for_s,kind,target,factor,notice_s,source (for_s empty = never repaired). Targets as text,
+// slices from 1: "west.1", "west.1/slice.3", "us-east5", "us-east5.up", "us-east5>us-west1",
+// "storage". Round-trips bit for bit. Read: columns in any order; at_<unit>, kind and target are
+// needed, for_<unit>, factor, notice_<unit> and source may be absent (`source` of the call stands
+// in for the last). Refused: other columns, lines that are not in order of date, numbers that are
+// negative or not finite, unknown kinds and targets, a target that the kind cannot hit, a factor or
+// notice where the kind has none, two factors for one target at one date.
 std::string plan_to_csv(const Scenario& scenario, const std::vector<PlanLine>& plan);
-std::vector<PlanLine> plan_from_csv(const Scenario& scenario, const std::string& text,
-                                    const std::string& label);  // BadInput "label: line N: …"
+std::vector<PlanLine> plan_from_csv(
+    const Scenario& scenario, const std::string& text, const std::string& label,
+    const std::string& source = "plan");  // BadInput "label: line N: …"
 
 std::string target_name(const Scenario& scenario, const Target& target);
 std::string_view kind_name(FaultKind kind);

@@ -6,8 +6,9 @@ namespace skerry {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kKindNames{"slice_down", "island_down", "region_dark",
-                                                     "link_cut",   "link_slow",   "straggler"};
+constexpr std::array<std::string_view, 10> kKindNames{
+    "slice_down", "island_down", "region_dark", "link_cut",   "link_slow",
+    "straggler",  "hang",        "shard_lost",  "corruption", "storage_slow"};
 
 }  // namespace
 
@@ -26,6 +27,8 @@ std::string target_name(const Scenario& scenario, const Target& target) {
       return scenario.regions.at(index).name;
     case TargetKind::kPort:
       return scenario.regions.at(index).name + (target.part == 0 ? ".up" : ".down");
+    case TargetKind::kStorage:
+      return "storage";
     case TargetKind::kLink:
       break;
   }

@@ -1,45 +1,21 @@
 #include <algorithm>
-#include <functional>
 #include <numeric>
+#include <utility>
 
 #include "sim/base/error.hpp"
 #include "sim/faults/faults.hpp"
 
 namespace skerry {
 
-namespace {
-
-RandomStream stream_of(const Scenario& scenario, std::uint64_t seed, const std::string& fault,
-                       const Target& target) {
-  std::string purpose = "faults." + fault + "/";
-  if (target.kind != TargetKind::kSlice && target.kind != TargetKind::kLearner) {
-    return RandomStream(seed, purpose + target_name(scenario, target), 0);
-  }
-  const Learner& learner = scenario.learners.at(static_cast<std::size_t>(target.index));
-  purpose += learner.group;
-  if (target.kind == TargetKind::kLearner) {
-    return RandomStream(seed, purpose + "/island",
-                        static_cast<std::uint64_t>(learner.index_in_group));
-  }
-  return RandomStream(seed, purpose,
-                      static_cast<std::uint64_t>(learner.first_global_slice + target.part));
-}
-
-// A constant law takes its draw too, so that draw 2i is always gap i.
-double draw(const Law& law, RandomStream& random) {
-  const double unit = random.exponential();
-  return law.kind == LawKind::kExponential ? unit * law.mean_s : law.mean_s;
-}
-
-}  // namespace
-
 FaultSource::FaultSource(const Scenario& scenario, std::uint64_t seed,
                          const std::vector<int>& learners, const std::vector<int>& hub_regions)
     : scenario_(&scenario),
       learner_takes_part_(scenario.learners.size(), false),
       region_takes_part_(scenario.regions.size(), false),
+      streams_(scenario),
       stepping_(scenario.learners.size()),
-      chains_(scenario.learners.size()) {
+      due_stepping_(scenario.learners.size()),
+      on_slice_(scenario.learners.size()) {
   for (const int learner : learners) {
     const auto index = static_cast<std::size_t>(learner);
     learner_takes_part_[index] = true;
@@ -57,25 +33,16 @@ FaultSource::FaultSource(const Scenario& scenario, std::uint64_t seed,
       continue;
     }
     for (const Target& target : fault.targets) {
-      add_line({fault.at_s, fault.for_s, fault.kind, target, fault.factor, fault.name}, f);
+      add_line(
+          {fault.at_s, fault.for_s, fault.kind, target, fault.factor, fault.name, fault.notice_s},
+          f);
     }
   }
   for (std::size_t i = 0; i < scenario.plan.size(); ++i) {
     add_line(scenario.plan[i], faults + static_cast<int>(i));
   }
-
-  std::vector<std::size_t> order(lines_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return lines_[a].at_s < lines_[b].at_s; });
-  std::vector<PlanLine> sorted;
-  std::vector<int> sources;
-  for (const std::size_t i : order) {
-    sorted.push_back(std::move(lines_[i]));
-    sources.push_back(line_sources_[i]);
-  }
-  lines_ = std::move(sorted);
-  line_sources_ = std::move(sources);
+  std::stable_sort(lines_.begin(), lines_.end(),
+                   [](const Due& a, const Due& b) { return a.line.at_s < b.line.at_s; });
 }
 
 bool FaultSource::takes_part(const Target& target) const {
@@ -87,6 +54,9 @@ bool FaultSource::takes_part(const Target& target) const {
     case TargetKind::kRegion:
     case TargetKind::kPort:
       return region_takes_part_[index];
+    case TargetKind::kStorage:
+      return std::find(learner_takes_part_.begin(), learner_takes_part_.end(), true) !=
+             learner_takes_part_.end();
     case TargetKind::kLink:
       break;
   }
@@ -96,136 +66,105 @@ bool FaultSource::takes_part(const Target& target) const {
 }
 
 void FaultSource::add_line(const PlanLine& line, int source) {
-  if (!takes_part(line.target)) return;
-  lines_.push_back(line);
-  line_sources_.push_back(source);
+  if (takes_part(line.target)) lines_.push_back({line, source});
 }
 
 void FaultSource::add_streams(std::uint64_t seed, int fault_index) {
   const Fault& fault = scenario_->faults[static_cast<std::size_t>(fault_index)];
-  SKERRY_CHECK(fault.gap.mean_s > 0.0,
-               fault.name + ": mean gap " + std::to_string(fault.gap.mean_s) + " s");
-  for (std::size_t i = 0; i < fault.targets.size(); ++i) {
-    const Target& target = fault.targets[i];
-    if (!takes_part(target)) continue;
-
-    const int stream = static_cast<int>(streams_.size());
-    streams_.push_back({.random = stream_of(*scenario_, seed, fault.name, target),
-                        .fault = fault_index,
-                        .target = static_cast<int>(i)});
-    streams_.back().next = draw(fault.gap, streams_.back().random);
+  const std::size_t group =
+      fault.together == 0 ? fault.targets.size() : static_cast<std::size_t>(fault.together);
+  SKERRY_CHECK(fault.targets.empty() || fault.targets.size() % group == 0,
+               fault.name + ": targets do not fill groups");
+  for (std::size_t i = 0; i < fault.targets.size(); i += group) {
+    const auto begin = fault.targets.begin() + static_cast<std::ptrdiff_t>(i);
+    const bool any = std::any_of(begin, begin + static_cast<std::ptrdiff_t>(group),
+                                 [&](const Target& target) { return takes_part(target); });
+    if (!any) continue;
+    const Target& target = *begin;
+    const int first = static_cast<int>(i), targets = static_cast<int>(group);
     if (fault.exposure == Exposure::kWall) {
-      push(wall_, stream);
+      streams_.add(seed, fault_index, first, targets, wall_);
       continue;
     }
     SKERRY_CHECK(target.kind == TargetKind::kSlice || target.kind == TargetKind::kLearner,
                  fault.name + ": " + target_name(*scenario_, target) + " does not step");
-    push(stepping_[static_cast<std::size_t>(target.index)], stream);
+    const int stream = streams_.add(seed, fault_index, first, targets,
+                                    stepping_[static_cast<std::size_t>(target.index)]);
     if (target.kind == TargetKind::kSlice) chain_on_slice(target, stream);
   }
 }
 
 void FaultSource::chain_on_slice(const Target& slice, int stream) {
   const auto learner = static_cast<std::size_t>(slice.index);
-  std::vector<int>& firsts = chains_[learner];
-  if (firsts.empty()) {
-    firsts.assign(static_cast<std::size_t>(scenario_->learners[learner].slices), -1);
+  auto& slices = on_slice_[learner];
+  if (slices.empty()) slices.resize(static_cast<std::size_t>(scenario_->learners[learner].slices));
+  slices[static_cast<std::size_t>(slice.part)].push_back(stream);
+}
+
+PlanLine FaultSource::take(std::deque<Due>& due, ArrivalHeap& heap) {
+  if (due.empty()) {
+    const FaultStreams::Drawn drawn = streams_.pop(heap);
+    const Fault& fault = scenario_->faults[static_cast<std::size_t>(drawn.fault)];
+    for (int i = 0; i < drawn.targets; ++i) {
+      const Target& target = fault.targets[static_cast<std::size_t>(drawn.first_target + i)];
+      if (!takes_part(target)) continue;
+      due.push_back(
+          {{drawn.at, drawn.away_s, fault.kind, target, fault.factor, fault.name, fault.notice_s},
+           drawn.fault});
+    }
   }
-  int& first = firsts[static_cast<std::size_t>(slice.part)];
-  streams_[static_cast<std::size_t>(stream)].next_on_slice = first;
-  first = stream;
-}
-
-int FaultSource::first_on_slice(int learner, int slice) const {
-  const std::vector<int>& firsts = chains_[static_cast<std::size_t>(learner)];
-  return firsts.empty() ? -1 : firsts[static_cast<std::size_t>(slice)];
-}
-
-void FaultSource::push(Heap& heap, int stream) {
-  const Stream& s = streams_[static_cast<std::size_t>(stream)];
-  if (s.next == kNever) return;
-  heap.push_back({s.next, stream, s.freezes});
-  std::push_heap(heap.begin(), heap.end(), std::greater<>());
-}
-
-// Freezing only marks: the stream's arrival stays in the heap until it comes to the top.
-void FaultSource::drop_stale(Heap& heap) const {
-  while (!heap.empty() &&
-         heap.front().freezes != streams_[static_cast<std::size_t>(heap.front().stream)].freezes) {
-    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-    heap.pop_back();
-  }
-}
-
-PlanLine FaultSource::pop(Heap& heap) {
-  SKERRY_CHECK(!heap.empty(), "no random fault is left");
-  const Arrival arrival = heap.front();
-  std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-  heap.pop_back();
-
-  Stream& stream = streams_[static_cast<std::size_t>(arrival.stream)];
-  const Fault& fault = scenario_->faults[static_cast<std::size_t>(stream.fault)];
-  const Target& target = fault.targets[static_cast<std::size_t>(stream.target)];
-  last_source_ = stream.fault;
-  const double away = draw(fault.away, stream.random);
-  stream.next = arrival.at + draw(fault.gap, stream.random);
-  push(heap, arrival.stream);
-  drop_stale(heap);
-  return {arrival.at, away, fault.kind, target, fault.factor, fault.name};
+  Due next = std::move(due.front());
+  due.pop_front();
+  last_source_ = next.source;
+  return std::move(next.line);
 }
 
 bool FaultSource::scripted_is_next() const {
-  if (next_line_ == lines_.size()) return false;
+  if (next_line_ == lines_.size() || !due_wall_.empty()) return false;
   if (wall_.empty()) return true;
-  const double scripted_at = lines_[next_line_].at_s;
+  const double scripted_at = lines_[next_line_].line.at_s;
   const Arrival& random = wall_.front();
   if (scripted_at != random.at) return scripted_at < random.at;
-  return line_sources_[next_line_] < streams_[static_cast<std::size_t>(random.stream)].fault;
+  return lines_[next_line_].source < streams_.fault_of(random);
 }
 
 double FaultSource::next_wall_date() const {
-  if (scripted_is_next()) return lines_[next_line_].at_s;
+  if (!due_wall_.empty()) return due_wall_.front().line.at_s;
+  if (scripted_is_next()) return lines_[next_line_].line.at_s;
   return wall_.empty() ? kNever : wall_.front().at;
 }
 
 PlanLine FaultSource::pop_wall() {
-  if (!scripted_is_next()) return pop(wall_);
-  last_source_ = line_sources_[next_line_];
-  return lines_[next_line_++];
+  if (!scripted_is_next()) return take(due_wall_, wall_);
+  const Due& next = lines_[next_line_++];
+  last_source_ = next.source;
+  return next.line;
 }
 
 double FaultSource::next_stepping_axis(int learner) const {
-  const Heap& heap = stepping_[static_cast<std::size_t>(learner)];
-  return heap.empty() ? kNever : heap.front().at;
+  const auto index = static_cast<std::size_t>(learner);
+  if (!due_stepping_[index].empty()) return due_stepping_[index].front().line.at_s;
+  return stepping_[index].empty() ? kNever : stepping_[index].front().at;
 }
 
 PlanLine FaultSource::pop_stepping(int learner) {
-  return pop(stepping_[static_cast<std::size_t>(learner)]);
+  const auto index = static_cast<std::size_t>(learner);
+  return take(due_stepping_[index], stepping_[index]);
 }
 
 void FaultSource::slice_leaves(int learner, int slice, double axis) {
-  for (int i = first_on_slice(learner, slice); i >= 0;) {
-    Stream& stream = streams_[static_cast<std::size_t>(i)];
-    if (!stream.frozen) {
-      stream.frozen = true;
-      stream.freezes += 1;
-      stream.next -= axis;
-    }
-    i = stream.next_on_slice;
-  }
-  drop_stale(stepping_[static_cast<std::size_t>(learner)]);
+  const auto& slices = on_slice_[static_cast<std::size_t>(learner)];
+  if (slices.empty()) return;
+  for (const int stream : slices[static_cast<std::size_t>(slice)])
+    streams_.freeze(stream, axis);
+  streams_.drop_stale(stepping_[static_cast<std::size_t>(learner)]);
 }
 
 void FaultSource::slice_returns(int learner, int slice, double axis) {
-  for (int i = first_on_slice(learner, slice); i >= 0;) {
-    Stream& stream = streams_[static_cast<std::size_t>(i)];
-    if (stream.frozen) {
-      stream.frozen = false;
-      stream.next += axis;
-      push(stepping_[static_cast<std::size_t>(learner)], i);
-    }
-    i = stream.next_on_slice;
-  }
+  const auto& slices = on_slice_[static_cast<std::size_t>(learner)];
+  if (slices.empty()) return;
+  for (const int stream : slices[static_cast<std::size_t>(slice)])
+    streams_.thaw(stream, axis, stepping_[static_cast<std::size_t>(learner)]);
 }
 
 }  // namespace skerry

@@ -35,8 +35,10 @@ struct Account {
   }
 };
 
-// Data-parallel merges every step that counts: 1 with any step, by definition.
+// Data-parallel merges every step that counts: 1 with any step, by definition. Without exchange there is
+// nothing to say.
 std::optional<double> merged_share(const Protocol& protocol, const Account& account) {
+  if (!protocol.exchange) return std::nullopt;
   if (protocol.family == Family::kDiloco) return account.fate.merged_share();
   if (account.books.tokens_computed.value() > 0) return 1.0;
   return std::nullopt;
@@ -111,7 +113,7 @@ Summary fold(const Scenario& scenario, const Protocol& protocol, const Tape& tap
 
   const std::vector<Timeline> lines = timelines(scenario, protocol, tape);
   const std::vector<Books> books = keep_books(lines, tape);
-  const std::vector<TokenFate> fates = protocol.family == Family::kDiloco
+  const std::vector<TokenFate> fates = protocol.family == Family::kDiloco && protocol.exchange
                                            ? follow_tokens(scenario, protocol, lines, tape)
                                            : std::vector<TokenFate>(lines.size());
   std::vector<Account> learners;
@@ -134,6 +136,7 @@ Summary fold(const Scenario& scenario, const Protocol& protocol, const Tape& tap
         out.syncer_steps / (out.learner_steps / double(lines.size()));
   }
   fold_faults(scenario, lines, tape, out);
+  fold_recoveries(tape, out);
   fold_wires(tape, out);
   return out;
 }

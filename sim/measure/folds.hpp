@@ -101,6 +101,7 @@ class Calm {
 void fold_rounds(const Scenario& scenario, const Protocol& protocol, const Tape& tape, Summary& out);
 void fold_faults(const Scenario& scenario, const std::vector<Timeline>& lines, const Tape& tape,
                  Summary& out);
+void fold_recoveries(const Tape& tape, Summary& out);
 void fold_wires(const Tape& tape, Summary& out);
 
 }  // namespace skerry::measure

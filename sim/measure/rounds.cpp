@@ -69,6 +69,8 @@ bool in_reach(const Scenario& scenario, const Target& target, int index, const L
       const Link& link = scenario.links.at(std::size_t(target.index));
       return link.from == learner.region || link.to == learner.region;
     }
+    case TargetKind::kStorage:
+      return true;
   }
   return false;
 }
@@ -117,6 +119,23 @@ bool is_link(std::string_view name) {
 }
 
 }  // namespace
+
+void fold_recoveries(const Tape& tape, Summary& out) {
+  Sum seconds, ages;
+  auto& all = out.recoveries;
+  for (const Fact& fact : tape.facts) {
+    const auto* copy = std::get_if<fact::Copy>(&fact);
+    if (copy == nullptr) continue;
+    all.count += 1;
+    seconds.add(copy->t - copy->began);
+    ages.add(double(copy->age_steps));
+    all.max_s = std::max(all.max_s, copy->t - copy->began);
+    all.age_steps_max = std::max(all.age_steps_max, double(copy->age_steps));
+  }
+  if (all.count == 0) return;
+  all.mean_s = seconds.value() / all.count;
+  all.age_steps_mean = ages.value() / all.count;
+}
 
 void fold_wires(const Tape& tape, Summary& out) {
   out.wires = tape.wires;

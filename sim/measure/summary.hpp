@@ -68,6 +68,12 @@ struct Summary {
     int planned = 0, hit = 0;
     std::map<std::string, int> by_kind;
   } faults;
+  // States that learners of the DiLoCo family received: from contact to joining, and the age of the inner
+  // optimizer state that came with them, in steps of the syncer's clock.
+  struct {
+    int count = 0;
+    double mean_s = 0, max_s = 0, age_steps_mean = 0, age_steps_max = 0;
+  } recoveries;
   std::vector<Share> by_learner, by_device;
   double closure_chip_seconds = 0;  // |productive + Σ lost − total| / total
   double closure_bytes = 0;  // worst (bytes − capacity) / capacity over ports and links, ≥ 0

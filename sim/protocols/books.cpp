@@ -49,21 +49,26 @@ void Books::start_step(int learner) {
 }
 
 void Books::end_step(int learner, std::int64_t step, double compute_s, double tokens) {
+  end_steps(learner, 1, step, compute_s, tokens, engine_.now());
+}
+
+void Books::end_steps(int learner, std::int64_t n, std::int64_t step, double compute_s, double tokens,
+                      double t1) {
   Book& book = books_[index(learner)];
   SKERRY_CHECK(book.in_step, "no step of learner " + std::to_string(learner) + " is open");
-  const double now = engine_.now();
   fact::Steps& run = book.run;
   const bool same = run.n > 0 && run.t1 == book.since && run.compute_s == compute_s &&
                     run.tokens == tokens && run.slices_away == book.slices_away &&
-                    run.first + run.n == step;
+                    run.first + run.n == step - n + 1;
   if (!same) {
     close_run(learner);
-    run = {.t0 = book.since, .t1 = now, .compute_s = compute_s, .tokens = tokens, .first = step,
-           .n = 0, .learner = learner, .slices_away = book.slices_away};
+    run = {.t0 = book.since, .t1 = t1, .compute_s = compute_s, .tokens = tokens,
+           .first = step - n + 1, .n = 0, .learner = learner, .slices_away = book.slices_away};
   }
-  run.t1 = now;
-  run.n += 1;
-  book.in_step = false;
+  run.t1 = t1;
+  run.n += n;
+  book.since = t1;
+  book.in_step = t1 < engine_.now();
 }
 
 void Books::cut_step(int learner, bool lost) {

@@ -23,6 +23,9 @@ class Books {
   void start_step(int learner);
   void end_step(int learner, std::int64_t step, double compute_s, double tokens);
   void cut_step(int learner, bool lost);
+  // n steps since start_step(), the last of them number `step`, ended at t1 ≤ now. The next one began there
+  // when t1 is before now.
+  void end_steps(int learner, std::int64_t n, std::int64_t step, double compute_s, double tokens, double t1);
   bool stepping(int learner) const { return books_[index(learner)].in_step; }
 
   // Data-parallel: n whole steps over [t0, now] that the caller timed. Closes what was open at t0.

@@ -12,7 +12,13 @@ namespace {
 
 bool stops_the_job(FaultKind kind) {
   return kind == FaultKind::kSliceDown || kind == FaultKind::kIslandDown ||
-         kind == FaultKind::kRegionDark;
+         kind == FaultKind::kRegionDark || kind == FaultKind::kHang;
+}
+
+bool can_be_corrupted(const Scenario& scenario) {
+  const auto corrupts = [](const auto& fault) { return fault.kind == FaultKind::kCorruption; };
+  return std::any_of(scenario.faults.begin(), scenario.faults.end(), corrupts) ||
+         std::any_of(scenario.plan.begin(), scenario.plan.end(), corrupts);
 }
 
 // Failures a second that a plan holds, up to its last line.
@@ -61,10 +67,13 @@ DataParallel::DataParallel(World& world)
       job_(world.engine, world.protocol.name, job()) {
   const double bytes = model_wire_bytes(w_.scenario.charged);
   bucket_bytes_.assign(static_cast<std::size_t>(w_.protocol.buckets), bytes / w_.protocol.buckets);
-  // An elastic job survives a loss with its state, so Young's rule gives it nothing to save for.
-  const bool saves = !w_.protocol.elastic
-                         ? w_.protocol.recovery.resume == Resume::kFromCheckpoint
-                         : w_.protocol.recovery.checkpoint_rule == CheckpointRule::kPeriod;
+  // A job that survives losses with its state has nothing to save for under Young's rule; with a period it
+  // saves, an elastic one always, one that waits for its slices against silent corruption.
+  const bool by_period = w_.protocol.recovery.checkpoint_rule == CheckpointRule::kPeriod;
+  const bool saves = w_.protocol.elastic
+                         ? by_period
+                         : w_.protocol.recovery.resume == Resume::kFromCheckpoint ||
+                               (by_period && can_be_corrupted(w_.scenario));
   if (saves) checkpoint_every_s_ = checkpoint_period(w_);
   w_.engine.explain_deadlock([this] { return waits(); });
 }
@@ -83,6 +92,7 @@ std::string DataParallel::waits() const {
 Task<void> DataParallel::job() {
   co_await begin();
   for (;;) {
+    if (w_.fleet.corruption_found()) co_await undo_corruption();
     if (lost_anything() || anything_back()) co_await recover();
     co_await save_if_due();
     if (lost_anything()) continue;
@@ -136,13 +146,14 @@ bool DataParallel::lost_anything() {
 
 // A whole island takes the step in progress with it whatever the rule; a slice only when the rule says so.
 bool DataParallel::abort_now() {
+  if (w_.fleet.corruption_found()) return true;
   if (!lost_anything()) return false;
   if (w_.protocol.recovery.step_in_progress == StepInProgress::kLost) return true;
   return std::any_of(w_.protocol.learners.begin(), w_.protocol.learners.end(),
                      [&](int m) { return member(m).joined && !w_.fleet.up(m); });
 }
 
-bool DataParallel::anything_back() const {
+bool DataParallel::anything_back() {
   for (int m : w_.protocol.learners) {
     if (w_.learner(m).start_s > w_.engine.now()) continue;
     if (member(m).joined ? member(m).mesh.anything_back(w_.fleet) : w_.fleet.up(m)) return true;
@@ -174,7 +185,7 @@ Task<void> DataParallel::communicate(Shape shape) {
     Collective collective = all_reduce(w_.scenario, w_.protocol.all_reduce, w_.protocol.star_region,
                                        regions, bucket_bytes_[k]);
     const double ready = t0 + forward + backward * static_cast<double>(k + 1) / n;
-    if (!w_.protocol.ideal_network) {
+    if (!w_.protocol.ideal_network && w_.protocol.exchange) {
       const double start = ready + collective.lead_s;
       if (start > w_.engine.now()) co_await until(w_.engine, start);
       collective.lead_s = 0;
@@ -224,6 +235,7 @@ std::int64_t DataParallel::calm_steps() const {
   double round_tokens = 0;
   for (int m : known_.learners) round_tokens += w_.tokens(m, member(m).mesh.size());
   double calm_until = std::min(w_.faults.next_change_date(), w_.scenario.stop.simulated_s);
+  if (announced_loss_s() < kNever) calm_until = std::min(calm_until, announced_loss_s() - save_s());
   for (int m : w_.protocol.learners) {
     const double start = w_.learner(m).start_s;
     if (start > w_.engine.now()) calm_until = std::min(calm_until, start);
@@ -268,7 +280,7 @@ void DataParallel::write_steps(double t0, std::int64_t n, const Shape& shape, do
     tokens += steps.tokens * static_cast<double>(n);
   }
   steps_ += n;
-  tokens_since_save_ += tokens;
+  tokens_ += tokens;
   worked_since_save_s_ += length * static_cast<double>(n);
   w_.earn(tokens);
 }

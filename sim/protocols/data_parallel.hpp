@@ -49,11 +49,14 @@ class DataParallel {
   std::int64_t calm_steps() const;              // equal steps that nothing can disturb
   Task<void> stretch(std::int64_t n);           // all of them at once
   Task<void> save_if_due();
+  bool save_is_due() const;
+  double announced_loss_s() const;              // of a member, when its state would be lost; else kNever
+  double save_s() const;                        // of one that begins now
 
   void cut(bool lost);                          // the step in progress ends here
   bool lost_anything();                         // a mesh holds a slice that is or was away
   bool abort_now();                             // … and the step in progress cannot count
-  bool anything_back() const;                   // a chip is there that no mesh holds
+  bool anything_back();                         // a chip is there that no mesh holds
 
   Task<void> recover();                         // one reaction; the job looks again afterwards
   Task<void> shrink();                          // elastic: go on with what is left
@@ -62,6 +65,8 @@ class DataParallel {
   Task<void> copy_over_wan(std::vector<int> newcomers);
   Task<void> wait_for_all();                    // non-elastic
   Task<void> restart();                         // from the last save
+  Task<void> undo_corruption();                 // from the last save before a silent corruption
+  double detection_s() const;                   // until the losses of now are acted upon
   Task<void> pause(double seconds, Cause cause, bool* disturbed);
   bool all_here() const;                        // every slice of every learner that has started
   bool anybody_here() const;
@@ -84,9 +89,16 @@ class DataParallel {
   double known_s_ = 0;                          // and its length
   Shape current_;
   double step_began_ = kNever;                  // kNever: no step in progress
-  std::int64_t steps_ = 0, saved_step_ = 0;
+  struct SavePoint {
+    double t = 0;
+    std::int64_t step = 0;
+    double tokens = 0;         // net, of the job
+  };
+  std::int64_t steps_ = 0;
+  double tokens_ = 0;                           // net, of the job
+  std::vector<SavePoint> saves_{1};             // the last is the newest; the first is the start
   double checkpoint_every_s_ = kNever;
-  double worked_since_save_s_ = 0, tokens_since_save_ = 0;
+  double worked_since_save_s_ = 0;
   const char* waits_ = "nothing";
   Process watcher_, job_;
 };

@@ -13,14 +13,14 @@ void DataParallel::sort_absent(Cause cause) {
     if (member(m).joined || w_.learner(m).start_s > w_.engine.now()) continue;
     const int present = w_.fleet.slices_present(m);
     w_.books.slices_away(m, present > 0 ? w_.learner(m).slices - present : 0);
-    w_.books.phase(m, present > 0 ? cause : Cause::kDown);
+    w_.books.phase(m, present > 0 ? cause : w_.absence(m));
   }
 }
 
 void DataParallel::all(Cause cause) {
   sort_absent(cause);
   for (int m : w_.protocol.learners) {
-    if (member(m).joined) w_.books.phase(m, w_.fleet.up(m) ? cause : Cause::kDown);
+    if (member(m).joined) w_.books.phase(m, w_.fleet.up(m) ? cause : w_.absence(m));
   }
 }
 
@@ -65,11 +65,21 @@ Task<void> DataParallel::pause(double seconds, Cause cause, bool* disturbed) {
 Task<void> DataParallel::recover() {
   if (!w_.protocol.elastic) {
     co_await wait_for_all();
-  } else if (lost_anything()) {
-    co_await shrink();
-  } else {
-    co_await grow();
+    co_return;
   }
+  if (lost_anything()) co_await shrink();
+  if (!lost_anything() && anything_back()) co_await grow();
+}
+
+// The longest of those that miss chips.
+double DataParallel::detection_s() const {
+  double longest = 0;
+  for (int m : w_.protocol.learners) {
+    if (w_.fleet.slices_present(m) < w_.learner(m).slices) {
+      longest = std::max(longest, w_.detection_s(m));
+    }
+  }
+  return longest;
 }
 
 Task<void> DataParallel::shrink() {
@@ -81,7 +91,7 @@ Task<void> DataParallel::shrink() {
       co_return;
     }
     bool disturbed = false;
-    co_await pause(r.detection_s, Cause::kInfrastructureRecovery, &disturbed);
+    co_await pause(detection_s(), Cause::kInfrastructureRecovery, &disturbed);
     if (!disturbed) co_await pause(r.slice_down_s, Cause::kSliceDown, &disturbed);
     if (!disturbed) co_return;
   }
@@ -125,6 +135,7 @@ Task<void> DataParallel::copy_state(std::vector<int> newcomers, bool* disturbed)
 // One copy per region that has no member yet; inside a region the fan-out is free.
 Task<void> DataParallel::copy_over_wan(std::vector<int> newcomers) {
   std::vector<int> members;
+  if (!w_.protocol.exchange) newcomers.clear();
   for (int m : w_.protocol.learners) {
     if (member(m).joined) members.push_back(m);
   }
@@ -155,7 +166,7 @@ Task<void> DataParallel::wait_for_all() {
         co_await event_.wait();
         continue;
       }
-      const double acted = w_.engine.now() + r.detection_s;
+      const double acted = w_.engine.now() + detection_s();
       while (w_.engine.now() < acted) co_await event_.until_or(acted);
       detected = true;
     }
@@ -193,26 +204,60 @@ Task<void> DataParallel::restart() {
     }
     bool disturbed = false;
     co_await pause(r.restart_s, Cause::kInfrastructureRecovery, &disturbed);
-    if (!disturbed) co_await pause(r.checkpoint_restore_s, Cause::kCheckpointRestore, &disturbed);
+    if (!disturbed) {
+      co_await pause(r.checkpoint_restore_s * w_.fleet.storage_slowdown(),
+                     Cause::kCheckpointRestore, &disturbed);
+    }
     if (disturbed && w_.protocol.elastic) continue;
     if (disturbed) co_return;
-    w_.tape.add(fact::RollBack{w_.engine.now(), saved_step_});
-    steps_ = saved_step_;
-    w_.lose(tokens_since_save_);
-    tokens_since_save_ = worked_since_save_s_ = 0;
+    w_.tape.add(fact::RollBack{w_.engine.now(), saves_.back().step});
+    steps_ = saves_.back().step;
+    w_.lose(tokens_ - saves_.back().tokens);
+    tokens_ = saves_.back().tokens;
+    worked_since_save_s_ = 0;
     co_return;
   }
 }
 
+// Results were wrong from the found date on: what was saved since is worthless too.
+Task<void> DataParallel::undo_corruption() {
+  const double since = w_.fleet.take_found_corruption_s();
+  while (saves_.size() > 1 && saves_.back().t > since) saves_.pop_back();
+  co_await restart();
+}
+
+double DataParallel::save_s() const {
+  return w_.protocol.recovery.checkpoint_save_s * w_.fleet.storage_slowdown();
+}
+
+double DataParallel::announced_loss_s() const {
+  double earliest = kNever;
+  if (w_.protocol.elastic || checkpoint_every_s_ >= kNever) return earliest;
+  for (int m : w_.protocol.learners) {
+    if (member(m).joined) earliest = std::min(earliest, w_.fleet.announced_loss_s(m));
+  }
+  return earliest;
+}
+
+// The period is over, or another step would leave no time to save before an announced loss.
+bool DataParallel::save_is_due() const {
+  if (worked_since_save_s_ >= checkpoint_every_s_ * (1.0 - 1e-12)) return true;
+  const double loss = announced_loss_s();
+  if (loss >= kNever || worked_since_save_s_ <= 0) return false;
+  const double step = known_s_ > 0 ? known_s_ : shape_now().longest_s;
+  const double ends = w_.engine.now() + save_s();
+  return ends < loss && ends + step >= loss;
+}
+
 Task<void> DataParallel::save_if_due() {
-  if (worked_since_save_s_ < checkpoint_every_s_ * (1.0 - 1e-12)) co_return;
+  if (!save_is_due()) co_return;
   bool disturbed = false;
   waits_ = "a checkpoint";
-  co_await pause(w_.protocol.recovery.checkpoint_save_s, Cause::kCheckpointSave, &disturbed);
+  co_await pause(save_s(), Cause::kCheckpointSave, &disturbed);
   if (disturbed) co_return;
-  saved_step_ = steps_;
-  tokens_since_save_ = worked_since_save_s_ = 0;
-  w_.tape.add(fact::Save{w_.engine.now(), saved_step_});
+  saves_.push_back({w_.engine.now(), steps_, tokens_});
+  worked_since_save_s_ = 0;
+  w_.tape.add(fact::Save{w_.engine.now(), steps_});
 }
 
 }  // namespace skerry

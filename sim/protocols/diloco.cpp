@@ -21,7 +21,8 @@ void fill_due_tables(int period, int fragments, std::vector<int>* due, std::vect
 
 bool regions_can_fail(const Scenario& scenario) {
   const auto hits = [](FaultKind kind) {
-    return kind == FaultKind::kRegionDark || kind == FaultKind::kLinkCut;
+    return kind == FaultKind::kRegionDark || kind == FaultKind::kLinkCut ||
+           kind == FaultKind::kShardLost;
   };
   return std::any_of(scenario.faults.begin(), scenario.faults.end(),
                      [&](const Fault& fault) { return hits(fault.kind); }) ||
@@ -79,7 +80,7 @@ Diloco::Diloco(World& world)
       shards_.emplace_back(w_.engine, name + " (shards)", shard(region));
     }
   }
-  syncer_ = Process(w_.engine, "syncer", syncer());
+  if (p_.exchange) syncer_ = Process(w_.engine, "syncer", syncer());
   w_.engine.explain_deadlock([this] { return waits(); });
 }
 
@@ -94,6 +95,7 @@ Diloco::~Diloco() {
 }
 
 std::string Diloco::waits() const {
+  if (!p_.exchange) return p_.name + ": every learner waits for its chips";
   std::string text = p_.name + ": the syncer has " + std::to_string(reports_now_) + " of " +
                      std::to_string(quorum_now()) + " reports for clock " +
                      std::to_string(closed_clock_ + 1);

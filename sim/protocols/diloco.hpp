@@ -30,6 +30,8 @@ class Diloco {
   ~Diloco();                             // processes end before the signals they wait for
   Diloco(const Diloco&) = delete;
   Diloco& operator=(const Diloco&) = delete;
+  // After World::run(): books the whole steps of stretches without exchange.
+  void settle_at_end();
   std::string waits() const;             // who waits for whom (deadlock message)
 
  private:
@@ -49,13 +51,20 @@ class Diloco {
     int fragment = 0;
     bool participated = false;
   };
+  struct Quiet {                         // steps without exchange: `left` more from `since` on
+    double step_s = 0, since = 0, left = 0;
+  };
   struct LearnerState {
     bool joined = false;                 // has a state and steps
     bool recovering = false;             // buffers what the syncer sends
     bool copying = false;                // receives its state over the wide area
     double noticed_s = 0;                // its last loss is known from then on
     int lives = 0;                       // states it has had: joins so far
-    bool state_lost = false;             // chips are there, but none that holds the state
+    bool state_lost = false;             // chips are there, but none that holds a sound state
+    bool stored = false;                 // its state is in storage, from before an announced loss
+    bool corrupt = false;                // its results are wrong; what it had done before:
+    double sound_chip_s = 0, sound_tokens = 0;
+    Quiet quiet;
     std::int64_t step = 0;               // t_m
     double tokens = 0;                   // charged tokens done in its life, never reset
     double chip_seconds = 0;             // compute chip-seconds likewise
@@ -84,25 +93,45 @@ class Diloco {
     Diloco* to = nullptr;
     int learner = 0;
     std::int64_t step = 0;
+    std::int64_t clock = 0;              // newest that the learner has received
     double tokens = 0;
   };
+  struct Snapshot {                      // of the syncer's state at a clock (marker algorithm)
+    std::int64_t clock = 0;              // 0 = none
+    double began = 0;
+    std::vector<std::int64_t> versions;  // of every fragment
+    std::vector<char> marked;            // learners whose reports have returned the marker
+  };
+
+  // ------------------------------------------------------------ island.cpp
+  Task<void> island(int m);                     // owns the life; chips lost whole end it
+  void leave(int m);
+  void join(int m, std::int64_t step);
+  fact::Lost work_at_risk(int m) const;
+  void note_corruption(int m);
+  double store_by_s(int m) const;
+  double store_s() const;
+  bool must_store(int m) const;
+  Task<void> store(int m);                      // before an announced loss
+  Task<void> resume(int m);                     // from what was stored
+  static void on_noticed(void* self);
 
   // ------------------------------------------------------------ learner.cpp
-  Task<void> island(int m);                     // owns the life; chips lost whole end it
   Task<void> life(int m, bool first);
   Task<void> inner_step(int m);
   Task<void> reconfigure(int m);                // slices left or came back
   Task<void> pause(int m, double seconds, Cause cause);  // ends early when more slices leave
   Task<void> wait_at_overlap(int m);
   void push_report(int m);
-  void report_arrives(int m, std::int64_t step, double tokens);
+  void report_arrives(int m, std::int64_t step, std::int64_t clock, double tokens);
   static void on_message(void* message);
   void take_pending(int m);
   void overwrite(int m, const Delivery& delivery);
-  void leave(int m);
-  void join(int m, std::int64_t step);
   Cause why_waiting(int m, std::int64_t need) const;
-  static void on_noticed(void* self);
+  Task<void> quiet_steps(int m);                // exchange off
+  double most_quiet_steps(int m);
+  void settle_quiet_steps(int m, bool all);
+  void book_quiet_steps(int m, double n, double t1);
 
   // ------------------------------------------------------------ syncer.cpp
   Task<void> syncer();
@@ -115,6 +144,9 @@ class Diloco {
   void close_collection(std::int64_t t, double waited_s, double grace_s, std::vector<int>* reporters);
   Collective exchange(int p, const std::vector<int>& merged) const;
   fact::Weigh weigh(std::int64_t t, int p, int m) const;
+  void begin_snapshot(std::int64_t t);
+  void return_marker(int m, std::int64_t clock);
+  void finish_snapshot();                       // when every connected learner has returned the marker
   void send_to_learners(const Round& round);
   bool reported(int m, std::int64_t t) const;
   void recount();                               // reports and expected reporters of the open collection
@@ -127,15 +159,25 @@ class Diloco {
   // ------------------------------------------------------------ recovery.cpp
   Task<void> recover(int m);                    // until it may join
   Task<void> first_fragment(int m, std::int64_t* t_s);
-  Task<void> copy_from_peer(int m, std::int64_t t_s, bool* done);
-  Task<void> copy_over_wan(int m, int donor);
-  void start_from_global(int m);
-  int choose_donor(int m) const;
+  struct Request {                              // of a learner for a state
+    double began = 0;
+    std::int64_t t_s = 0;
+  };
+  enum class Answer { kAgain, kLate, kJoined };
+  Task<void> copy_from_peers(int m, Request request, Answer* answer);
+  Task<void> copy_over_wan(int m, std::vector<int> donors);
+  bool can_give(const std::vector<int>& donors, int m) const;
+  Answer admit(int m, const Request& request, const fact::Copy& copy,
+               const std::vector<std::int64_t>& clocks);
+  void start_from_global(int m, double began);
+  std::vector<int> choose_donors(int m) const;
   bool anybody_has_state() const;
   Task<void> shard(int region);                 // membership of a region's shards in the ring
+  void restore_from_snapshot(int region);
   Task<void> catch_up(int region, bool* done);  // fetches fragments merged without it
   Task<void> fetch(int from_region, int region, double bytes);
   void rejoin(int region);
+  void send_missed(int m);                      // newer fragments, from the shard beside it
   void membership_changed();
   void peers_changed();                         // somebody gained, lost or advanced a state
   double missed_bytes(int region) const;
@@ -172,6 +214,7 @@ class Diloco {
   std::vector<int> regions_;                    // with participating learners; −1 without regions
   std::vector<char> in_ring_;                   // by shard_index
   std::vector<std::vector<std::int64_t>> known_versions_;  // of a region that left the ring
+  Snapshot open_snapshot_, snapshot_;           // under way; newest complete one
   Signal report_arrived_, round_ended_, wire_event_, ring_changed_, peers_changed_;
   std::deque<Process> rounds_;
   std::vector<Process> shards_;

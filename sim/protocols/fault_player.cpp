@@ -23,18 +23,20 @@ FaultPlayer::FaultPlayer(Engine& engine, const Scenario& scenario, const Protoco
                          std::uint64_t seed, Fleet& fleet, Tape& tape)
     : engine_(engine),
       scenario_(scenario),
+      recovery_(protocol.recovery),
       fleet_(fleet),
       tape_(tape),
       source_(scenario, seed, protocol.faults ? protocol.learners : std::vector<int>{},
               protocol.faults ? hubs(protocol) : std::vector<int>{}),
       axes_(scenario.learners.size()),
-      slice_was_present_(scenario.learners.size()) {
+      watched_(scenario.learners.size(), 0),
+      changes_read_(scenario.learners.size(), 0),
+      spares_(scenario.learners.size()) {
   for (std::size_t m = 0; m < axes_.size(); ++m) {
     axes_[m].player = this;
     axes_[m].learner = static_cast<int>(m);
-    if (source_.next_stepping_axis(static_cast<int>(m)) < kNever) {
-      slice_was_present_[m].assign(static_cast<std::size_t>(scenario.learners[m].slices), 1);
-    }
+    watched_[m] = source_.next_stepping_axis(static_cast<int>(m)) < kNever ? 1 : 0;
+    spares_[m].free = scenario.learners[m].spares;
   }
   arm_wall();
 }
@@ -76,7 +78,7 @@ void FaultPlayer::stepping(int learner, bool on) {
   axis.value = axis_now(axis);
   axis.since = engine_.now();
   axis.on = on;
-  if (!slice_was_present_[static_cast<std::size_t>(learner)].empty()) arm_stepping(axis);
+  if (watched_[static_cast<std::size_t>(learner)] != 0) arm_stepping(axis);
 }
 
 void FaultPlayer::on_stepping(void* raw) {
@@ -92,63 +94,118 @@ void FaultPlayer::on_stepping(void* raw) {
 }
 
 void FaultPlayer::play(const PlanLine& line, int source) {
-  const double until = line.at_s + line.for_s;
-  tape_.add(fact::FaultHit{engine_.now(), until, line.factor, line.kind, line.target, source});
-  fleet_.apply(line);
-  slices_changed(line.target);
-  if (line.for_s < kNever) schedule_repair(line, source);
+  if (line.notice_s <= 0) {
+    strike(line, source);
+    return;
+  }
+  fleet_.announce(line);
+  schedule(line.at_s + line.notice_s, Next::kStrike, line, source);
 }
 
-void FaultPlayer::schedule_repair(const PlanLine& line, int source) {
+// A hang is noticed by its silence; only then does its time away begin.
+void FaultPlayer::strike(const PlanLine& line, int source) {
+  double back_s = line.at_s + line.notice_s + line.for_s;
+  if (line.kind == FaultKind::kHang) {
+    fleet_.keep_silent(line.target.index, engine_.now() + recovery_.hang_detection_s);
+    back_s += recovery_.hang_detection_s;
+  }
+  if (line.notice_s > 0) fleet_.withdraw(line);
+  const bool breaks = line.kind == FaultKind::kSliceDown || line.kind == FaultKind::kHang;
+  Spares* spares = breaks && scenario_.learners[static_cast<std::size_t>(line.target.index)].spares > 0
+                       ? &spares_[static_cast<std::size_t>(line.target.index)]
+                       : nullptr;
+  tape_.add(fact::FaultHit{engine_.now(), back_s, line.factor, line.kind, line.target, source});
+  fleet_.apply(line);
+  slices_changed(line.target);
+  if (spares != nullptr) {
+    if (back_s < kNever) schedule(back_s, Next::kMend, line, source);
+    spares->waiting.emplace_back(line, source);
+    if (spares->free > 0) {
+      spares->free -= 1;
+      mended(line);
+    }
+  } else if (back_s < kNever) {
+    schedule(back_s, Next::kReturn, line, source);
+  }
+}
+
+// One more whole slice than stand at work: for the one that waits longest, else it is a spare.
+void FaultPlayer::mended(const PlanLine& line) {
+  Spares& spares = spares_[static_cast<std::size_t>(line.target.index)];
+  if (spares.waiting.empty()) {
+    spares.free += 1;
+    return;
+  }
+  const auto [next, source] = spares.waiting.front();
+  spares.waiting.pop_front();
+  schedule(engine_.now() + recovery_.spare_swap_s, Next::kReturn, next, source);
+}
+
+void FaultPlayer::give_back(const PlanLine& line, int source) {
+  tape_.add(fact::Repaired{engine_.now(), line.kind, line.target, source});
+  fleet_.repair(line);
+  slices_changed(line.target);
+}
+
+void FaultPlayer::schedule(double date, Next next, const PlanLine& line, int source) {
   if (free_.empty()) {
     pending_.push_back(std::make_unique<Pending>());
     free_.push_back(pending_.back().get());
   }
   Pending* pending = free_.back();
   free_.pop_back();
-  const double date = std::max(engine_.now(), line.at_s + line.for_s);
-  *pending = {this, line, source, repair_dates_.insert(date)};
-  engine_.at(date, &on_repair, pending);
+  date = std::max(engine_.now(), date);
+  *pending = {this, line, source, next, pending_dates_.insert(date)};
+  engine_.at(date, &on_pending, pending);
 }
 
-void FaultPlayer::on_repair(void* raw) {
+void FaultPlayer::on_pending(void* raw) {
   auto* pending = static_cast<Pending*>(raw);
   FaultPlayer& player = *pending->player;
-  player.repair_dates_.erase(pending->date);
+  player.pending_dates_.erase(pending->date);
   const PlanLine line = pending->line;
-  player.tape_.add(fact::Repaired{player.engine_.now(), line.kind, line.target, pending->source});
+  const int source = pending->source;
+  const Next next = pending->next;
   player.free_.push_back(pending);
-  player.fleet_.repair(line);
-  player.slices_changed(line.target);
+  switch (next) {
+    case Next::kStrike:
+      return player.strike(line, source);
+    case Next::kReturn:
+      return player.give_back(line, source);
+    case Next::kMend:
+      return player.mended(line);
+  }
 }
 
 // Tells the stepping streams which slices age. A region or island takes all its slices along.
 void FaultPlayer::slices_changed(const Target& target) {
-  for (std::size_t m = 0; m < slice_was_present_.size(); ++m) {
-    auto& was = slice_was_present_[m];
-    if (was.empty()) continue;
-    const bool mine = target.kind == TargetKind::kRegion
-                          ? scenario_.learners[m].region == target.index
-                          : target.index == static_cast<int>(m);
-    if (!mine || target.kind == TargetKind::kPort || target.kind == TargetKind::kLink) continue;
-    const double axis = axis_now(axes_[m]);
-    for (std::size_t s = 0; s < was.size(); ++s) {
-      const char is = fleet_.slice_present(static_cast<int>(m), static_cast<int>(s)) ? 1 : 0;
-      if (is == was[s]) continue;
-      was[s] = is;
-      if (is != 0) {
-        source_.slice_returns(static_cast<int>(m), static_cast<int>(s), axis);
-      } else {
-        source_.slice_leaves(static_cast<int>(m), static_cast<int>(s), axis);
-      }
+  if (target.kind == TargetKind::kSlice || target.kind == TargetKind::kLearner) {
+    slices_changed(target.index);
+  } else if (target.kind == TargetKind::kRegion) {
+    for (std::size_t m = 0; m < axes_.size(); ++m) {
+      if (scenario_.learners[m].region == target.index) slices_changed(static_cast<int>(m));
     }
-    if (axes_[m].on) arm_stepping(axes_[m]);
   }
+}
+
+void FaultPlayer::slices_changed(int learner) {
+  const auto m = static_cast<std::size_t>(learner);
+  if (watched_[m] == 0) return;
+  const double axis = axis_now(axes_[m]);
+  const auto& changes = fleet_.changes(learner);
+  for (std::size_t& i = changes_read_[m]; i < changes.size(); ++i) {
+    if (changes[i].present) {
+      source_.slice_returns(learner, changes[i].slice, axis);
+    } else {
+      source_.slice_leaves(learner, changes[i].slice, axis);
+    }
+  }
+  if (axes_[m].on) arm_stepping(axes_[m]);
 }
 
 double FaultPlayer::next_change_date() const {
   double date = source_.next_wall_date();
-  if (!repair_dates_.empty()) date = std::min(date, *repair_dates_.begin());
+  if (!pending_dates_.empty()) date = std::min(date, *pending_dates_.begin());
   for (const Axis& axis : axes_) date = std::min(date, axis.date);
   return date;
 }

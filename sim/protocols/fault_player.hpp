@@ -2,8 +2,10 @@
 // and writes both on the tape.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/engine.hpp"
@@ -37,33 +39,48 @@ class FaultPlayer {
     double date = kNever;       // at which the next stepping fault falls, while on
     EventId event;
   };
-  struct Pending {              // a repair to come
+  enum class Next { kStrike, kReturn, kMend };
+  struct Pending {              // something that will happen to a line's target
     FaultPlayer* player = nullptr;
     PlanLine line;
     int source = 0;
+    Next next = Next::kReturn;
     std::multiset<double>::iterator date;
+  };
+  // Stand-ins of one learner. All broken hardware and all spares are alike: who waits longest gets the next
+  // that is free.
+  struct Spares {
+    int free = 0;
+    std::deque<std::pair<PlanLine, int>> waiting;   // lines whose slice is away without a stand-in
   };
   void arm_wall();
   void arm_stepping(Axis& axis);
   double axis_now(const Axis& axis) const;
-  void play(const PlanLine& line, int source);
-  void schedule_repair(const PlanLine& line, int source);
+  void play(const PlanLine& line, int source);      // announced, or at once
+  void strike(const PlanLine& line, int source);    // the chips go
+  void give_back(const PlanLine& line, int source); // they are there again
+  void mended(const PlanLine& line);                // a broken slice of a learner with spares is whole
+  void schedule(double date, Next next, const PlanLine& line, int source);
   void slices_changed(const Target& target);
+  void slices_changed(int learner);
   static void on_wall(void* self);
   static void on_stepping(void* axis);
-  static void on_repair(void* pending);
+  static void on_pending(void* pending);
 
   Engine& engine_;
   const Scenario& scenario_;
+  const Recovery& recovery_;
   Fleet& fleet_;
   Tape& tape_;
   FaultSource source_;
   EventId wall_event_;
   std::vector<Axis> axes_;
-  std::vector<std::vector<char>> slice_was_present_;   // per learner, empty without stepping faults
+  std::vector<char> watched_;                 // per learner: has stepping faults
+  std::vector<std::size_t> changes_read_;     // per learner, of Fleet::changes()
+  std::vector<Spares> spares_;                // per learner
   std::vector<std::unique_ptr<Pending>> pending_;
   std::vector<Pending*> free_;
-  std::multiset<double> repair_dates_;
+  std::multiset<double> pending_dates_;
 };
 
 }  // namespace skerry

@@ -1,6 +1,7 @@
 #include "sim/protocols/fleet.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/error.hpp"
 
@@ -26,13 +27,24 @@ double product(const std::vector<double>& factors) {
   return value;
 }
 
+// Whether the line's target is the learner, its only slice or its region.
+bool takes_whole(const Scenario& scenario, const Target& target, int learner) {
+  const Learner& of = scenario.learners[at(learner)];
+  if (target.kind == TargetKind::kRegion) return of.region == target.index;
+  if (target.index != learner) return false;
+  return target.kind == TargetKind::kLearner ||
+         (target.kind == TargetKind::kSlice && of.slices == 1);
+}
+
 }  // namespace
 
 Fleet::Fleet(Engine& engine, const Scenario& scenario, Network& network)
-    : scenario_(scenario),
+    : engine_(engine),
+      scenario_(scenario),
       network_(network),
       islands_(scenario.learners.size()),
       dark_(scenario.regions.size(), 0),
+      shards_lost_(scenario.regions.size(), 0),
       port_factors_(2 * scenario.regions.size()),
       link_factors_(scenario.links.size()),
       anything_changed_(engine, "any change of hardware") {
@@ -47,46 +59,113 @@ Fleet::Fleet(Engine& engine, const Scenario& scenario, Network& network)
   }
 }
 
-void Fleet::apply(const PlanLine& line) { hold(line, +1); }
+void Fleet::apply(const PlanLine& line) {
+  const TargetKind kind = line.target.kind;
+  for (std::size_t m = 0; m < islands_.size(); ++m) {
+    const bool mine = kind == TargetKind::kRegion
+                          ? scenario_.learners[m].region == line.target.index
+                          : line.target.index == static_cast<int>(m) &&
+                                (kind == TargetKind::kSlice || kind == TargetKind::kLearner);
+    if (mine) islands_[m].expected = line.notice_s > 0;
+  }
+  hold(line, +1);
+}
 void Fleet::repair(const PlanLine& line) { hold(line, -1); }
 
 void Fleet::hold(const PlanLine& line, int by) {
   const Target& target = line.target;
   switch (line.kind) {
-    case FaultKind::kSliceDown: {
-      Island& island = islands_[at(target.index)];
-      int& held = island.held[at(target.part)];
-      if (held == 0 && by > 0) island.slices_free -= 1;
-      held += by;
-      if (held == 0 && by < 0) island.slices_free += 1;
+    case FaultKind::kHang:
+      island(target.index).hung += by;
+      hold_slice(target, by);
+      break;
+    case FaultKind::kSliceDown:
+      hold_slice(target, by);
+      break;
+    case FaultKind::kIslandDown: {
+      Island& whole = island(target.index);
+      const bool was_off = whole_off(target.index);
+      whole.held_whole += by;
+      if (whole_off(target.index) != was_off) log_whole(target.index, was_off);
       change_learner(target.index);
       break;
     }
-    case FaultKind::kIslandDown:
-      islands_[at(target.index)].held_whole += by;
-      change_learner(target.index);
-      break;
     case FaultKind::kRegionDark:
       change_region(target.index, by);
       break;
     case FaultKind::kStraggler:
-      add_or_remove(islands_[at(target.index)].factors, line.factor, by);
-      anything_changed_.notify();
+      add_or_remove(island(target.index).factors, line.factor, by);
+      change_learner(target.index);
       break;
     case FaultKind::kLinkCut:
-    case FaultKind::kLinkSlow: {
-      const double factor = line.kind == FaultKind::kLinkCut ? 0.0 : line.factor;
-      if (target.kind == TargetKind::kPort) {
-        add_or_remove(port_factors_[at(2 * target.index + target.part)], factor, by);
-        set_port(target.index, target.part);
-        region_changed(target.index).notify();
-      } else {
-        add_or_remove(link_factors_[at(target.index)], factor, by);
-        network_.set_factor(target, product(link_factors_[at(target.index)]));
-      }
+    case FaultKind::kLinkSlow:
+      hold_link(line, by);
+      break;
+    case FaultKind::kShardLost:
+      hold_shards(target.index, by);
+      break;
+    case FaultKind::kCorruption:
+      hold_corruption(target.index, by, line.at_s);
+      break;
+    case FaultKind::kStorageSlow:
+      add_or_remove(storage_factors_, line.factor, by);
       anything_changed_.notify();
       break;
-    }
+  }
+}
+
+void Fleet::hold_slice(const Target& target, int by) {
+  Island& of = island(target.index);
+  int& held = of.held[at(target.part)];
+  const bool was_free = held == 0;
+  held += by;
+  const bool is_free = held == 0;
+  if (was_free != is_free) {
+    of.slices_free += is_free ? 1 : -1;
+    if (!whole_off(target.index)) of.changes.push_back({target.part, is_free});
+  }
+  change_learner(target.index);
+}
+
+void Fleet::hold_link(const PlanLine& line, int by) {
+  const Target& target = line.target;
+  const double factor = line.kind == FaultKind::kLinkCut ? 0.0 : line.factor;
+  if (target.kind == TargetKind::kPort) {
+    add_or_remove(port_factors_[at(2 * target.index + target.part)], factor, by);
+    set_port(target.index, target.part);
+    region_changed(target.index).notify();
+  } else {
+    add_or_remove(link_factors_[at(target.index)], factor, by);
+    network_.set_factor(target, product(link_factors_[at(target.index)]));
+  }
+  anything_changed_.notify();
+}
+
+void Fleet::hold_corruption(int learner, int by, double date) {
+  Island& of = island(learner);
+  of.corrupt += by;
+  if (by > 0) {
+    of.corrupt_since_s = std::min(of.corrupt_since_s, date);
+  } else {
+    found_corruption_s_ = std::min(found_corruption_s_, of.corrupt_since_s);
+    if (of.corrupt == 0) of.corrupt_since_s = kNever;
+  }
+  change_learner(learner);
+}
+
+double Fleet::take_found_corruption_s() { return std::exchange(found_corruption_s_, kNever); }
+
+void Fleet::hold_shards(int region, int by) {
+  shards_lost_[at(region)] += by;
+  region_changed(region).notify();
+  anything_changed_.notify();
+}
+
+// All slices without a fault of their own go or come with their island or region.
+void Fleet::log_whole(int learner, bool present) {
+  Island& of = island(learner);
+  for (std::size_t slice = 0; slice < of.held.size(); ++slice) {
+    if (of.held[slice] == 0) of.changes.push_back({static_cast<int>(slice), present});
   }
 }
 
@@ -96,12 +175,17 @@ void Fleet::change_learner(int learner) {
 }
 
 void Fleet::change_region(int region, int by) {
+  std::vector<char> was_off(islands_.size(), 0);
+  for (std::size_t m = 0; m < islands_.size(); ++m) was_off[m] = whole_off(static_cast<int>(m));
   dark_[at(region)] += by;
   set_port(region, 0);
   set_port(region, 1);
   region_changed(region).notify();
   for (std::size_t m = 0; m < islands_.size(); ++m) {
-    if (scenario_.learners[m].region == region) changed_[m]->notify();
+    if (scenario_.learners[m].region != region) continue;
+    const int learner = static_cast<int>(m);
+    if (whole_off(learner) != (was_off[m] != 0)) log_whole(learner, was_off[m] != 0);
+    changed_[m]->notify();
   }
   anything_changed_.notify();
 }
@@ -111,27 +195,56 @@ void Fleet::set_port(int region, int part) {
   network_.set_factor({TargetKind::kPort, region, part}, factor);
 }
 
+// Learners that lose all their chips by the line.
+void Fleet::announce(const PlanLine& line) {
+  for (std::size_t m = 0; m < islands_.size(); ++m) {
+    if (!takes_whole(scenario_, line.target, static_cast<int>(m))) continue;
+    islands_[m].announced.insert(line.at_s + line.notice_s);
+    change_learner(static_cast<int>(m));
+  }
+}
+
+void Fleet::withdraw(const PlanLine& line) {
+  for (std::size_t m = 0; m < islands_.size(); ++m) {
+    if (!takes_whole(scenario_, line.target, static_cast<int>(m))) continue;
+    const auto found = islands_[m].announced.find(line.at_s + line.notice_s);
+    SKERRY_CHECK(found != islands_[m].announced.end(), "a loss that was not announced");
+    islands_[m].announced.erase(found);
+  }
+}
+
+double Fleet::announced_loss_s(int learner) const {
+  const auto& dates = island(learner).announced;
+  return dates.empty() ? kNever : *dates.begin();
+}
+
+void Fleet::keep_silent(int learner, double date) {
+  island(learner).silent_until_s = std::max(island(learner).silent_until_s, date);
+}
+
 bool Fleet::region_dark(int region) const { return region >= 0 && dark_[at(region)] > 0; }
+bool Fleet::shard_lost(int region) const { return region >= 0 && shards_lost_[at(region)] > 0; }
 
 bool Fleet::reachable(int region) const {
   if (region < 0) return true;
   const auto cut = [](const std::vector<double>& f) { return product(f) <= 0.0; };
-  return !region_dark(region) && !cut(port_factors_[at(2 * region)]) &&
+  return !region_dark(region) && !shard_lost(region) && !cut(port_factors_[at(2 * region)]) &&
          !cut(port_factors_[at(2 * region + 1)]);
 }
 
+bool Fleet::whole_off(int learner) const {
+  return island(learner).held_whole > 0 || region_dark(scenario_.learners[at(learner)].region);
+}
+
 bool Fleet::slice_present(int learner, int slice) const {
-  const Island& island = islands_[at(learner)];
-  return island.held_whole == 0 && !region_dark(scenario_.learners[at(learner)].region) &&
-         island.held[at(slice)] == 0;
+  return !whole_off(learner) && island(learner).held[at(slice)] == 0;
 }
 
 int Fleet::slices_present(int learner) const {
-  const Island& island = islands_[at(learner)];
-  if (island.held_whole > 0 || region_dark(scenario_.learners[at(learner)].region)) return 0;
-  return island.slices_free;
+  return whole_off(learner) ? 0 : island(learner).slices_free;
 }
 
-double Fleet::slowdown(int learner) const { return product(islands_[at(learner)].factors); }
+double Fleet::slowdown(int learner) const { return product(island(learner).factors); }
+double Fleet::storage_slowdown() const { return product(storage_factors_); }
 
 }  // namespace skerry

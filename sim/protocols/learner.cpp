@@ -1,46 +1,29 @@
 // Algorithm 1: a learner steps, reports and takes what has arrived. It never waits for the syncer nor for
 // its peers, unless learner_waits is at_overlap.
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/error.hpp"
 #include "sim/protocols/diloco.hpp"
 
 namespace skerry {
 
-// The chips of a learner. Losing them all ends its life and frees its timers and flows.
-Task<void> Diloco::island(int m) {
-  LearnerState& me = at(m);
-  co_await until(w_.engine, w_.learner(m).start_s);
-  bool first = w_.learner(m).start_s <= first_start_s_;
-  peers_changed();
-  Signal& changed = w_.fleet.changed(m);
-  for (;;) {
-    while (!w_.fleet.up(m)) {
-      w_.books.phase(m, Cause::kDown);
-      co_await changed.wait();
-    }
-    me.state_lost = false;
-    me.mesh = Mesh(w_.fleet, m, w_.learner(m).slices);
-    w_.books.slices_away(m, me.mesh.out());
-    me.life = Process(w_.engine, w_.learner(m).name, life(m, first));
-    first = false;
-    while (w_.fleet.up(m) && !me.state_lost) {
-      co_await changed.wait();
-      me.delivered->notify();
-    }
-    leave(m);
-  }
-}
-
 Task<void> Diloco::life(int m, bool first) {
   if (first) {
     join(m, 0);
+  } else if (at(m).stored) {
+    co_await resume(m);
   } else {
     co_await recover(m);
   }
   LearnerState& me = at(m);
   for (;;) {
     if (me.mesh.note_losses(w_.fleet) || me.mesh.anything_back(w_.fleet)) co_await reconfigure(m);
+    if (must_store(m)) co_await store(m);
+    if (!p_.exchange) {
+      co_await quiet_steps(m);
+      continue;
+    }
     co_await inner_step(m);
     push_report(m);
     take_pending(m);
@@ -76,13 +59,81 @@ Task<void> Diloco::inner_step(int m) {
   }
 }
 
+// Without exchange nothing happens to a learner between two changes of its hardware: all steps up to the
+// next one are one fact.
+Task<void> Diloco::quiet_steps(int m) {
+  LearnerState& me = at(m);
+  Signal& changed = w_.fleet.changed(m);
+  const double length = w_.step_s(m);
+  const double most = most_quiet_steps(m);
+  me.quiet = {.step_s = length, .since = w_.engine.now(), .left = most};
+  w_.books.start_step(m);
+  w_.faults.stepping(m, true);
+  const double end = w_.engine.now() + length * me.quiet.left;
+  const bool disturbed = co_await changed.until_or(end);
+  settle_quiet_steps(m, !disturbed);
+  me.quiet.left = 0;
+  bool cut = false;
+  while (w_.books.stepping(m) && !cut) {   // the step that the change fell into
+    cut = me.mesh.note_losses(w_.fleet) && p_.recovery.step_in_progress == StepInProgress::kLost;
+    if (cut) {
+      w_.books.cut_step(m, true);
+    } else if (!co_await changed.until_or(me.quiet.since + length)) {
+      book_quiet_steps(m, 1, w_.engine.now());
+    }
+  }
+}
+
+// Up to the stop rule, or to the last one before an announced loss. Several times when others may be faster.
+double Diloco::most_quiet_steps(int m) {
+  const double length = w_.step_s(m);
+  double most = kNever;
+  if (w_.scenario.stop.tokens) {
+    double tokens_per_s = 0;
+    for (int peer : p_.learners) {
+      settle_quiet_steps(peer, false);
+      tokens_per_s += w_.tokens(peer, w_.learner(peer).slices) / w_.step_s(peer);
+    }
+    most = w_.tokens_wanted() / tokens_per_s / length;
+  }
+  most = std::min(most, (store_by_s(m) - w_.engine.now()) / length);
+  return most < kNever ? std::max(1.0, std::floor(most)) : kNever;
+}
+
+// Books the whole steps that the learner has done by now.
+void Diloco::settle_quiet_steps(int m, bool all) {
+  LearnerState& me = at(m);
+  if (me.quiet.left <= 0 || !w_.books.stepping(m)) return;
+  const double done = std::floor((w_.engine.now() - me.quiet.since) / me.quiet.step_s + 1e-9);
+  const double n = all ? me.quiet.left : std::min(done, me.quiet.left);
+  me.quiet.left -= n;
+  if (n < 1) return;
+  const double t1 = me.quiet.since + n * me.quiet.step_s;
+  book_quiet_steps(m, n, all ? w_.engine.now() : std::min(t1, w_.engine.now()));
+}
+
+void Diloco::book_quiet_steps(int m, double n, double t1) {
+  LearnerState& me = at(m);
+  const double tokens = w_.tokens(m, me.mesh.size());
+  me.step += static_cast<std::int64_t>(n);
+  me.tokens += n * tokens;
+  me.chip_seconds += n * me.quiet.step_s * w_.compute_chips(m, me.mesh.size());
+  me.quiet.since = t1;
+  w_.books.end_steps(m, static_cast<std::int64_t>(n), me.step, me.quiet.step_s, tokens, t1);
+  w_.earn(n * tokens);
+}
+
+void Diloco::settle_at_end() {
+  for (int m : p_.learners) settle_quiet_steps(m, false);
+}
+
 // Slices that left: the learner pauses and goes on with fewer. Slices that came back: it pauses and takes
 // them in. Without any slice that holds the state the life ends.
 Task<void> Diloco::reconfigure(int m) {
   LearnerState& me = at(m);
   const Recovery& r = p_.recovery;
   w_.faults.stepping(m, false);
-  for (;;) {
+  for (bool grown = false;;) {
     if (me.mesh.note_losses(w_.fleet)) {
       me.mesh.drop();
       if (me.mesh.size() == 0) {
@@ -91,9 +142,10 @@ Task<void> Diloco::reconfigure(int m) {
         for (;;) co_await me.delivered->wait();
       }
       w_.books.slices_away(m, me.mesh.out());
-      co_await pause(m, r.detection_s, Cause::kInfrastructureRecovery);
+      co_await pause(m, w_.detection_s(m), Cause::kInfrastructureRecovery);
       if (!me.mesh.broken()) co_await pause(m, r.slice_down_s, Cause::kSliceDown);
-    } else if (me.mesh.anything_back(w_.fleet)) {
+    } else if (!grown && me.mesh.anything_back(w_.fleet)) {
+      grown = true;
       me.mesh.adopt(w_.fleet);
       w_.books.slices_away(m, me.mesh.out());
       co_await pause(m, r.scale_up_s, Cause::kScaleUp);
@@ -123,8 +175,9 @@ Task<void> Diloco::wait_at_overlap(int m) {
     me.waits_for_clock = need;
     w_.faults.stepping(m, false);
     w_.books.phase(m, closed_clock_ >= need ? Cause::kExposedCommunication : why_waiting(m, need));
-    co_await me.delivered->wait();
+    co_await me.delivered->until_or(store_by_s(m));
     if (me.mesh.note_losses(w_.fleet)) co_await reconfigure(m);
+    if (must_store(m)) co_await store(m);
   }
   me.waits_for_clock = 0;
 }
@@ -145,8 +198,6 @@ Cause Diloco::why_waiting(int m, std::int64_t need) const {
   return late ? Cause::kStragglerWait : Cause::kExposedCommunication;
 }
 
-void Diloco::on_noticed(void* self) { static_cast<Diloco*>(self)->peers_changed(); }
-
 // Metadata (t_m, c_steps, c_tokens) to the coordinating shard. The counters of every fragment follow from
 // t_m and the tokens done, since both sides know when each fragment was received (see weigh()).
 void Diloco::push_report(int m) {
@@ -155,7 +206,7 @@ void Diloco::push_report(int m) {
   if (!w_.fleet.reachable(region) || to < -1) return;
   const double latency = w_.network.latency_s(region, to);
   if (latency <= 0) {
-    report_arrives(m, at(m).step, at(m).tokens);
+    report_arrives(m, at(m).step, at(m).clock, at(m).tokens);
     return;
   }
   if (free_messages_.empty()) {
@@ -164,18 +215,19 @@ void Diloco::push_report(int m) {
   }
   Message* message = free_messages_.back();
   free_messages_.pop_back();
-  *message = {this, m, at(m).step, at(m).tokens};
+  *message = {this, m, at(m).step, at(m).clock, at(m).tokens};
   w_.engine.at(w_.engine.now() + latency, &on_message, message);
 }
 
 void Diloco::on_message(void* raw) {
   auto* message = static_cast<Message*>(raw);
   message->to->free_messages_.push_back(message);
-  message->to->report_arrives(message->learner, message->step, message->tokens);
+  message->to->report_arrives(message->learner, message->step, message->clock, message->tokens);
 }
 
-void Diloco::report_arrives(int m, std::int64_t step, double tokens) {
+void Diloco::report_arrives(int m, std::int64_t step, std::int64_t clock, double tokens) {
   if (!at(m).joined) return;
+  return_marker(m, clock);
   const bool counted = reported(m, closed_clock_ + 1);
   reports_[static_cast<std::size_t>(m)] = {step, tokens, true};
   if (!counted && in_contact(m)) reports_now_ += 1;
@@ -202,48 +254,6 @@ void Diloco::overwrite(int m, const Delivery& delivery) {
   me.clock = std::max(me.clock, delivery.clock);
   w_.tape.add(fact::Overwrite{w_.engine.now(), delivery.clock, me.step, delivery.pulled_step, m,
                               delivery.fragment, delivery.participated});
-}
-
-void Diloco::join(int m, std::int64_t step) {
-  LearnerState& me = at(m);
-  me.joined = true;
-  me.recovering = false;
-  me.lives += 1;
-  me.step = step;
-  for (Counter& counter : me.counters) {
-    counter = {.step = step, .tokens = me.tokens, .step_before = step, .tokens_before = me.tokens,
-               .kept_chip_s = me.chip_seconds, .kept_tokens = me.tokens, .clock = counter.clock};
-  }
-  w_.tape.add(fact::Join{w_.engine.now(), step, m});
-  peers_changed();
-}
-
-// All chips are gone, and with them every step since each fragment last merged or was received.
-void Diloco::leave(int m) {
-  LearnerState& me = at(m);
-  me.life.kill();
-  if (w_.books.stepping(m)) w_.books.cut_step(m, true);
-  w_.faults.stepping(m, false);
-  if (me.joined) {
-    fact::Lost lost{.t = w_.engine.now(), .learner = m};
-    for (std::size_t p = 0; p < me.counters.size(); ++p) {
-      const Counter& counter = me.counters[p];
-      lost.chip_seconds += fragment_share_[p] * (me.chip_seconds - counter.kept_chip_s);
-      lost.tokens += fragment_share_[p] * (me.tokens - counter.kept_tokens);
-    }
-    lost.steps = lost.tokens / w_.tokens(m, w_.learner(m).slices);
-    w_.tape.add(lost);
-    w_.tape.add(fact::Leave{w_.engine.now(), me.step, m});
-    w_.lose(lost.tokens);
-    me.noticed_s = w_.engine.now() + p_.recovery.detection_s;
-    if (p_.recovery.detection_s > 0) w_.engine.at(me.noticed_s, &on_noticed, this);
-  }
-  me.joined = me.recovering = me.copying = false;
-  me.waits_for_clock = 0;
-  me.inbox.clear();
-  reports_[static_cast<std::size_t>(m)] = {};
-  w_.books.phase(m, w_.fleet.up(m) ? Cause::kInfrastructureRecovery : Cause::kDown);
-  peers_changed();
 }
 
 }  // namespace skerry

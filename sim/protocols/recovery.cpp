@@ -17,12 +17,23 @@ bool Diloco::anybody_has_state() const {
                      [&](int m) { return at(m).joined && in_contact(m); });
 }
 
-int Diloco::choose_donor(int m) const {
+// The nearest healthy peers, each in another region; a neighbour in the same region alone.
+std::vector<int> Diloco::choose_donors(int m) const {
+  const int region = w_.learner(m).region;
   std::vector<int> healthy;
   for (int peer : p_.learners) {
     if (peer != m && at(peer).joined && in_contact(peer)) healthy.push_back(peer);
   }
-  return nearest(w_.scenario, w_.network, healthy, w_.learner(m).region);
+  std::vector<int> donors;
+  while (std::ssize(donors) < p_.recovery.donors && !healthy.empty()) {
+    const int donor = nearest(w_.scenario, w_.network, healthy, region);
+    donors.push_back(donor);
+    if (w_.learner(donor).region == region) break;
+    std::erase_if(healthy, [&](int peer) {
+      return w_.learner(peer).region == w_.learner(donor).region;
+    });
+  }
+  return donors;
 }
 
 // A returning or new learner: wait for the first fragment, which carries t_s; copy the state of a peer
@@ -30,18 +41,25 @@ int Diloco::choose_donor(int m) const {
 Task<void> Diloco::recover(int m) {
   LearnerState& me = at(m);
   co_await pause(m, p_.recovery.scale_up_s, Cause::kScaleUp);
+  if (!p_.exchange) {
+    join(m, me.step);
+    co_return;
+  }
   w_.books.phase(m, Cause::kInfrastructureRecovery);
   while (!in_contact(m)) co_await ring_changed_.wait();
   me.recovering = true;
   me.inbox.clear();
-  std::int64_t t_s = 0;
-  co_await first_fragment(m, &t_s);
-  for (bool done = false; !done;) {
-    if (!anybody_has_state()) {
-      start_from_global(m);
+  Request request{.began = w_.engine.now()};
+  co_await first_fragment(m, &request.t_s);
+  for (Answer answer = Answer::kAgain; answer != Answer::kJoined;) {
+    if (!anybody_has_state() || p_.recovery.rejoin_from == RejoinFrom::kSyncer) {
+      start_from_global(m, request.began);
       break;
     }
-    co_await copy_from_peer(m, t_s, &done);
+    co_await copy_from_peers(m, request, &answer);
+    if (answer != Answer::kLate) continue;
+    me.inbox.clear();                    // refused: from the beginning
+    co_await first_fragment(m, &request.t_s);
   }
   take_pending(m);
   if (p_.learner_waits == LearnerWaits::kAtOverlap) {
@@ -61,8 +79,8 @@ Task<void> Diloco::first_fragment(int m, std::int64_t* t_s) {
   *t_s = me.inbox.empty() ? 0 : me.inbox.front().clock;
 }
 
-// Every learner has lost its state: the shards still hold the global parameters.
-void Diloco::start_from_global(int m) {
+// The shards hold the global parameters; the inner optimizer begins anew.
+void Diloco::start_from_global(int m, double began) {
   LearnerState& me = at(m);
   std::int64_t newest = 0;
   for (std::size_t p = 0; p < me.counters.size(); ++p) {
@@ -71,51 +89,81 @@ void Diloco::start_from_global(int m) {
   }
   me.inbox.clear();
   me.clock = newest;
-  w_.tape.add(fact::Copy{w_.engine.now(), newest, m, -1});
+  w_.tape.add(fact::Copy{w_.engine.now(), newest, m, -1, began, 0});
   join(m, newest);
 }
 
-// Sets *done when the state is there and m has joined; else the donor left, or a neighbour that was being
-// served over the wide area is now a nearer donor: choose again.
-Task<void> Diloco::copy_from_peer(int m, std::int64_t t_s, bool* done) {
+bool Diloco::can_give(const std::vector<int>& donors, int m) const {
+  return in_contact(m) && std::all_of(donors.begin(), donors.end(), [&](int donor) {
+           return at(donor).joined && in_contact(donor);
+         });
+}
+
+// kAgain: a donor left or has not seen t_s yet, or a neighbour that was being served over the wide area is
+// now a nearer donor: choose again.
+Task<void> Diloco::copy_from_peers(int m, Request request, Answer* answer) {
   LearnerState& me = at(m);
+  *answer = Answer::kAgain;
   const int region = w_.learner(m).region;
   const bool neighbour = std::any_of(p_.learners.begin(), p_.learners.end(), [&](int peer) {
     return peer != m && at(peer).copying && w_.learner(peer).region == region;
   });
-  const int donor = choose_donor(m);
-  if (w_.learner(donor).region != region && neighbour) {
+  const std::vector<int> donors = choose_donors(m);
+  const int first = donors.front();
+  const bool ready = std::all_of(donors.begin(), donors.end(),
+                                 [&](int donor) { return at(donor).clock >= request.t_s; });
+  if (!ready || (w_.learner(first).region != region && neighbour)) {
     co_await peers_changed_.wait();
     co_return;
   }
-  if (at(donor).clock < t_s) {
-    co_await peers_changed_.wait();
-    co_return;
-  }
-  const std::int64_t donor_step = at(donor).step;
+  fact::Copy copied{.donor_step = at(first).step, .learner = m, .donor = first,
+                    .began = request.began};
   std::vector<std::int64_t> clocks;
-  for (const Counter& counter : at(donor).counters) clocks.push_back(counter.clock);
+  for (const Counter& counter : at(first).counters) clocks.push_back(counter.clock);
   me.copying = true;
-  Process copy(w_.engine, "state copy", copy_over_wan(m, donor));
+  Process copy(w_.engine, "state copy", copy_over_wan(m, donors));
   while (!copy.done()) {
     co_await peers_changed_.wait();
-    if (copy.done() || (at(donor).joined && in_contact(donor) && in_contact(m))) continue;
+    if (copy.done() || can_give(donors, m)) continue;
     copy.kill();
     me.copying = false;
     co_return;
   }
   me.copying = false;
-  for (std::size_t p = 0; p < clocks.size(); ++p) me.counters[p].clock = clocks[p];
-  me.clock = *std::max_element(clocks.begin(), clocks.end());
-  w_.tape.add(fact::Copy{w_.engine.now(), donor_step, m, donor});
-  join(m, donor_step);
-  *done = true;
+  *answer = admit(m, request, copied, clocks);
 }
 
-// Parameters and inner optimizer state: 3 × the model.
-Task<void> Diloco::copy_over_wan(int m, int donor) {
-  co_await w_.network.transfer(w_.learner(donor).region, w_.learner(m).region,
-                               recovery_bytes(w_.scenario.charged));
+// The copy is there. Beyond recovery.limit_steps it may be refused, or taken without its inner state.
+Diloco::Answer Diloco::admit(int m, const Request& request, const fact::Copy& copy,
+                             const std::vector<std::int64_t>& clocks) {
+  LearnerState& me = at(m);
+  const std::int64_t age =
+      std::max<std::int64_t>(0, *std::max_element(version_.begin(), version_.end()) - request.t_s);
+  if (p_.recovery.limit_steps > 0 && age > p_.recovery.limit_steps) {
+    if (p_.recovery.when_late == WhenLate::kRefuse) return Answer::kLate;
+    if (p_.recovery.when_late == WhenLate::kFreshInnerState) {
+      start_from_global(m, request.began);
+      return Answer::kJoined;
+    }
+  }
+  for (std::size_t p = 0; p < clocks.size(); ++p) me.counters[p].clock = clocks[p];
+  me.clock = *std::max_element(clocks.begin(), clocks.end());
+  fact::Copy taken = copy;
+  taken.t = w_.engine.now();
+  taken.age_steps = age;
+  w_.tape.add(taken);
+  join(m, taken.donor_step);
+  return Answer::kJoined;
+}
+
+// Parameters and inner optimizer state, 3 × the model, in equal parts.
+Task<void> Diloco::copy_over_wan(int m, std::vector<int> donors) {
+  const double part = recovery_bytes(w_.scenario.charged) / static_cast<double>(donors.size());
+  std::vector<Task<void>> parts;
+  for (int donor : donors) {
+    parts.push_back(w_.network.transfer(w_.learner(donor).region, w_.learner(m).region, part));
+  }
+  co_await all_of(w_.engine, std::move(parts));
   peers_changed_.notify();
 }
 
@@ -144,7 +192,8 @@ Task<void> Diloco::shard(int region) {
   for (;;) {
     while (w_.fleet.reachable(region)) co_await changed.wait();
     membership_changed();
-    const double acted = w_.engine.now() + p_.recovery.detection_s;
+    const bool lost = w_.fleet.shard_lost(region);   // its connections close: noticed at once
+    const double acted = w_.engine.now() + (lost ? 0.0 : p_.recovery.detection_s);
     while (!w_.fleet.reachable(region) && w_.engine.now() < acted) {
       if (!co_await changed.until_or(acted)) break;
     }
@@ -154,14 +203,25 @@ Task<void> Diloco::shard(int region) {
     }
     in_ring = 0;
     known_versions_[shard_index(region)] = version_;
+    restore_from_snapshot(region);
     membership_changed();
     for (bool done = false; !done;) {
-      while (!w_.fleet.reachable(region)) co_await changed.wait();
+      while (!w_.fleet.reachable(region)) {
+        restore_from_snapshot(region);
+        co_await changed.wait();
+      }
       co_await catch_up(region, &done);
     }
     in_ring = 1;
     rejoin(region);
   }
+}
+
+// A shard that lost its memory knows what the newest complete snapshot holds, if there is one.
+void Diloco::restore_from_snapshot(int region) {
+  if (!w_.fleet.shard_lost(region)) return;
+  auto& known = known_versions_[shard_index(region)];
+  known = snapshot_.clock > 0 ? snapshot_.versions : std::vector<std::int64_t>(version_.size(), -1);
 }
 
 double Diloco::missed_bytes(int region) const {
@@ -211,18 +271,22 @@ Task<void> Diloco::catch_up(int region, bool* done) {
 // Learners that stepped on through a partition receive what they missed, and report.
 void Diloco::rejoin(int region) {
   for (int m : p_.learners) {
-    LearnerState& me = at(m);
-    if (w_.learner(m).region != region || !me.joined) continue;
-    for (std::size_t p = 0; p < version_.size(); ++p) {
-      if (version_[p] <= me.counters[p].clock) continue;
-      me.inbox.push_back({version_[p], -1, static_cast<int>(p), false});
-    }
-    std::sort(me.inbox.begin(), me.inbox.end(),
-              [](const Delivery& a, const Delivery& b) { return a.clock < b.clock; });
-    me.delivered->notify();
+    if (w_.learner(m).region != region || !at(m).joined) continue;
+    send_missed(m);
+    at(m).delivered->notify();
     push_report(m);
   }
   membership_changed();
+}
+
+void Diloco::send_missed(int m) {
+  LearnerState& me = at(m);
+  for (std::size_t p = 0; p < version_.size(); ++p) {
+    if (version_[p] <= me.counters[p].clock) continue;
+    me.inbox.push_back({version_[p], -1, static_cast<int>(p), false});
+  }
+  std::sort(me.inbox.begin(), me.inbox.end(),
+            [](const Delivery& a, const Delivery& b) { return a.clock < b.clock; });
 }
 
 }  // namespace skerry

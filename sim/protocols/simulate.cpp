@@ -16,6 +16,7 @@ Tape simulate(const Scenario& scenario, int protocol, std::uint64_t seed,
   } else {
     Diloco family(world);
     world.run();
+    family.settle_at_end();
     world.close();
   }
   return std::move(world.tape);

@@ -2,6 +2,7 @@
 // if a fragment is due it is pulled from the reporters, merged by an all-reduce between the shards, taken
 // through the outer step and sent to all connected learners. Rounds are pipelined, at most τ in flight.
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/error.hpp"
 #include "sim/protocols/diloco.hpp"
@@ -54,10 +55,36 @@ void Diloco::close_collection(std::int64_t t, double waited_s, double grace_s,
   closed_clock_ = t;
   w_.tape.add(fact::Close{w_.engine.now(), waited_s, grace_s, t, due(t),
                           static_cast<int>(reporters->size())});
+  begin_snapshot(t);
   for (int m : p_.learners) {
     const std::int64_t need = at(m).waits_for_clock;
     if (need > 0 && need <= t) w_.books.phase(m, Cause::kExposedCommunication);
   }
+}
+
+// Chandy and Lamport's algorithm as the paper's appendix has it. The syncer notes its own state; what it
+// sends from then on carries the marker; a learner that has taken it returns it with its next report.
+// Asynchronous: it costs no simulated time.
+void Diloco::begin_snapshot(std::int64_t t) {
+  const int every = p_.recovery.snapshot_every_steps;
+  if (every == 0 || t % every != 0 || open_snapshot_.clock > 0) return;
+  open_snapshot_ = {t, w_.engine.now(), version_, std::vector<char>(states_.size(), 0)};
+}
+
+void Diloco::return_marker(int m, std::int64_t clock) {
+  if (open_snapshot_.clock == 0 || clock < open_snapshot_.clock) return;
+  open_snapshot_.marked[static_cast<std::size_t>(m)] = 1;
+  finish_snapshot();
+}
+
+// Learners that are away are left out: they recover from a peer.
+void Diloco::finish_snapshot() {
+  for (int m : p_.learners) {
+    const bool away = !at(m).joined || !in_contact(m);
+    if (!away && open_snapshot_.marked[static_cast<std::size_t>(m)] == 0) return;
+  }
+  w_.tape.add(fact::Snapshot{w_.engine.now(), open_snapshot_.began, open_snapshot_.clock});
+  snapshot_ = std::exchange(open_snapshot_, {});
 }
 
 double Diloco::grace_window() const {

@@ -57,6 +57,11 @@ double World::step_s(int m) const {
   return step_s_[static_cast<std::size_t>(m)] * fleet.slowdown(m);
 }
 
+double World::detection_s(int m) const {
+  const double usual = fleet.last_loss_expected(m) ? 0.0 : protocol.recovery.detection_s;
+  return std::max(usual, fleet.silent_until_s(m) - engine.now());
+}
+
 double World::tokens(int m, int slices_in_mesh) const {
   return scenario.charged.tokens_per_learner_step * static_cast<double>(slices_in_mesh) /
          static_cast<double>(learner(m).slices);

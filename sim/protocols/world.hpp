@@ -34,6 +34,14 @@ class World {
   double tokens(int learner, int slices_in_mesh) const;
   double compute_chips(int learner, int slices_in_mesh) const;   // chips at work
 
+  // Seconds from now until a loss of chips of this learner is acted upon: none when it was announced, the
+  // watchdog's time-out for a hang, else recovery.detection_s.
+  double detection_s(int learner) const;
+  // Why a learner without chips stands still: it hangs, or they are off.
+  Cause absence(int learner) const {
+    return fleet.hung(learner) ? Cause::kInfrastructureRecovery : Cause::kDown;
+  }
+
   // Net tokens of the run. The run ends at the date on which the target is reached, after every event of
   // that date.
   void earn(double tokens);

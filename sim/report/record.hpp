@@ -13,12 +13,14 @@
 
 namespace skerry {
 
-// What the training fold gave; held-out nats per token of the global model.
+// What the training fold gave; held-out nats per byte of the global model. A diverged run has no
+// final loss (NaN).
 struct TrainedLoss {
   double start = 0, final = 0, best = 0;
-  int n = 0;                // evaluations on the curve
-  double outer_rounds = 0;  // outer steps per fragment, mean
-  std::string fingerprint;  // of the global parameters at the end
+  int n = 0;                              // evaluations on the curve
+  double outer_rounds = 0;                // outer steps per fragment, mean
+  std::string fingerprint;                // of the global parameters at the end
+  std::optional<double> bytes_per_token;  // of the held-out text; empty: a byte each
 };
 
 struct RunRecord {
@@ -35,7 +37,8 @@ inline bool failed(const RunRecord& record) {
   return record.summary.status == "failed";
 }
 
-// Keeps of a training result what the summary shows; a diverged one sets the status too.
+// Keeps of a training result what the summary shows; a diverged one sets the status too and warns
+// with the loss that was found.
 void set_training(RunRecord& record, const TrainResult& result);
 
 // Share of all chip-seconds that went to one cause; 0 for an empty run.

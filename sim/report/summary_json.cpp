@@ -1,8 +1,10 @@
 #include <cmath>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
 #include "sim/faults/faults.hpp"
+#include "sim/report/number_text.hpp"
 #include "sim/report/record.hpp"
 #include "sim/report/summary_tree.hpp"
 
@@ -56,7 +58,8 @@ Json faults(const Summary& s) {
   Json by_kind = Json::object();
   for (const FaultKind kind :
        {FaultKind::kSliceDown, FaultKind::kIslandDown, FaultKind::kRegionDark, FaultKind::kLinkCut,
-        FaultKind::kLinkSlow, FaultKind::kStraggler}) {
+        FaultKind::kLinkSlow, FaultKind::kStraggler, FaultKind::kHang, FaultKind::kShardLost,
+        FaultKind::kCorruption, FaultKind::kStorageSlow}) {
     const auto count = s.faults.by_kind.find(std::string(kind_name(kind)));
     by_kind[std::string(kind_name(kind))] = count == s.faults.by_kind.end() ? 0 : count->second;
   }
@@ -71,11 +74,13 @@ Json loss(const std::optional<TrainedLoss>& loss) {
             {"n", 0},
             {"outer_rounds", nullptr}};
   }
-  return {{"start", finite(loss->start)},
-          {"final", finite(loss->final)},
-          {"best", finite(loss->best)},
-          {"n", loss->n},
-          {"outer_rounds", loss->outer_rounds}};
+  Json out = {{"start", finite(loss->start)},
+              {"final", finite(loss->final)},
+              {"best", finite(loss->best)},
+              {"n", loss->n},
+              {"outer_rounds", loss->outer_rounds}};
+  if (loss->bytes_per_token) out["bytes_per_token"] = *loss->bytes_per_token;
+  return out;
 }
 
 }  // namespace
@@ -116,6 +121,11 @@ Json summary_tree(const RunRecord& record) {
   out["chip_seconds"] = chip_seconds(s);
   out["wan"] = wan(s);
   out["faults"] = faults(s);
+  out["recoveries"] = {{"count", s.recoveries.count},
+                       {"mean_s", s.recoveries.mean_s},
+                       {"max_s", s.recoveries.max_s},
+                       {"inner_state_age_steps",
+                        {{"mean", s.recoveries.age_steps_mean}, {"max", s.recoveries.age_steps_max}}}};
   out["loss"] = loss(record.loss);
   out["target_loss"] = or_null(record.target_loss);
   out["time_to_loss_s"] = or_null(record.time_to_loss_s);
@@ -150,7 +160,15 @@ void set_training(RunRecord& record, const TrainResult& result) {
   loss.n = static_cast<int>(result.curve.size());
   loss.outer_rounds = result.outer_rounds;
   loss.fingerprint = result.fingerprint;
-  if (result.diverged) record.summary.status = "diverged";
+  if (result.bytes_per_token > 1.0) loss.bytes_per_token = result.bytes_per_token;
+  if (!result.diverged) return;
+  record.summary.status = "diverged";
+  loss.final = std::numeric_limits<double>::quiet_NaN();
+  if (result.curve.empty()) loss.start = loss.best = loss.final;
+  const std::string found = std::isnan(result.not_finite.loss) ? "NaN" : "infinity";
+  record.warnings.push_back("W21: diverged: found a loss of " + found + " after " +
+                            shortest(result.not_finite.tokens) +
+                            " tokens, allowed a finite one; a lower /training/inner/rate helps");
 }
 
 }  // namespace skerry

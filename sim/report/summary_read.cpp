@@ -50,6 +50,10 @@ void read_books(const Json& tree, Summary& s) {
   s.faults.hit = faults.at("hit");
   for (const auto& [kind, count] : faults.at("by_kind").items())
     s.faults.by_kind[kind] = count;
+  const Json& recoveries = tree.at("recoveries");
+  const Json& ages = recoveries.at("inner_state_age_steps");
+  s.recoveries = {recoveries.at("count"), recoveries.at("mean_s"), recoveries.at("max_s"),
+                  ages.at("mean"), ages.at("max")};
   s.closure_chip_seconds = tree.at("closure_chip_seconds");
   s.closure_bytes = tree.at("closure_bytes");
 }
@@ -97,9 +101,14 @@ RunRecord read_record(const Json& tree) {
   s.tape_fingerprint = tree.at("tape_fingerprint");
   const Json& loss = tree.at("loss");
   if (!tree.at("fingerprint").is_null()) {
-    record.loss = TrainedLoss{number(loss.at("start")), number(loss.at("final")),
-                              number(loss.at("best")),  loss.at("n"),
-                              loss.at("outer_rounds"),  tree.at("fingerprint")};
+    record.loss = TrainedLoss{number(loss.at("start")),
+                              number(loss.at("final")),
+                              number(loss.at("best")),
+                              loss.at("n"),
+                              loss.at("outer_rounds"),
+                              tree.at("fingerprint"),
+                              {}};
+    if (loss.contains("bytes_per_token")) record.loss->bytes_per_token = loss.at("bytes_per_token");
   }
   record.target_loss = maybe(tree.at("target_loss"));
   record.time_to_loss_s = maybe(tree.at("time_to_loss_s"));

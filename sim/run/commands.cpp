@@ -1,7 +1,8 @@
 #include "sim/run/commands.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <set>
 
 #include "sim/base/error.hpp"
 #include "sim/faults/faults.hpp"
@@ -93,19 +94,34 @@ int check_command(const std::vector<std::string>& scenarios, const LoadOptions& 
   return bad ? 2 : 0;
 }
 
+namespace {
+
+// How many entries of /faults there are: one may be several Faults or many planned lines.
+std::size_t entries_of(const Scenario& scenario) {
+  std::set<std::string> names;
+  for (const Fault& fault : scenario.faults)
+    names.insert(fault.name);
+  for (const PlanLine& line : scenario.plan)
+    names.insert(line.source);
+  return names.size();
+}
+
+}  // namespace
+
 int plan_command(const std::string& scenario, const LoadOptions& options, double hours) {
   const Loaded loaded = load_with_plans(scenario, options);
   const Scenario& s = loaded.scenario;
   const double until_s = hours > 0 ? 3600 * hours : plan_horizon_s(s);
   print(plan_to_csv(s, concrete_plan(s, s.seeds.front(), until_s)));
-  const auto left_out = std::count_if(s.faults.begin(), s.faults.end(), [](const Fault& fault) {
-    return !fault.scripted && fault.exposure == Exposure::kStepping;
-  });
-  if (left_out > 0) {
-    fmt::print(
-        stderr,
-        "{} entries of /faults fail by stepping time: their dates are known only when played\n",
-        left_out);
+  std::set<std::string> left_out;
+  for (const Fault& fault : s.faults) {
+    if (!fault.scripted && fault.exposure == Exposure::kStepping) left_out.insert(fault.name);
+  }
+  if (!left_out.empty()) {
+    fmt::print(stderr,
+               "left out: {} of {} entries of /faults ({}) fail by stepping time, so that their "
+               "dates are known only when played\n",
+               left_out.size(), entries_of(s), fmt::join(left_out, ", "));
   }
   return 0;
 }

@@ -1,5 +1,7 @@
 #include "sim/run/one_run.hpp"
 
+#include <filesystem>
+
 #include "sim/base/error.hpp"
 #include "sim/protocols/protocols.hpp"
 #include "sim/report/csv.hpp"
@@ -15,6 +17,9 @@ constexpr double kSimulationShare = 0.2;  // of a trained run's time; for progre
 
 Tape saved_tape(const Loaded& loaded, const OneRun& run, const std::string& path) {
   const Scenario& scenario = loaded.scenario;
+  if (!std::filesystem::exists(path)) {
+    throw BadInput(path, "", "there is no tape: the run was made with --no-tape, run it again without");
+  }
   Tape tape = tape_from_jsonl(read_text(path), path);
   check_tape_fits(tape, scenario, path);
   const Protocol& protocol = scenario.protocols.at(std::size_t(run.protocol));
@@ -47,7 +52,8 @@ std::string run_name(const Scenario& scenario, const OneRun& run) {
 }
 
 void play_one(const Loaded& loaded, const OneRun& run, const std::string& tape_path,
-              const std::string& folder, int threads, const std::function<void(double)>& progress) {
+              const std::string& folder, int threads, bool keep_tape,
+              const std::function<void(double)>& progress) {
   const Scenario& scenario = loaded.scenario;
   const double first = run.trained ? kSimulationShare : 1.0;
   const Tape tape = tape_path.empty()
@@ -57,7 +63,9 @@ void play_one(const Loaded& loaded, const OneRun& run, const std::string& tape_p
   RunRecord record;
   record.summary = fold(scenario, scenario.protocols.at(std::size_t(run.protocol)), tape);
   record.warnings = scenario.warnings;
-  write_parts(folder + "/tape.jsonl", [&tape](const TapeSink& sink) { write_tape(tape, sink); });
+  if (keep_tape) {
+    write_parts(folder + "/tape.jsonl", [&tape](const TapeSink& sink) { write_tape(tape, sink); });
+  }
   write_text(folder + "/outer_steps.csv", outer_steps_csv(tape));
   std::vector<LossPoint> curve;
   if (run.trained) {

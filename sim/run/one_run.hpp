@@ -25,6 +25,7 @@ std::string run_name(const Scenario& scenario, const OneRun& run);  // "decouple
 // `folder`. Simulates, or reads the tape from `tape_path` when it is not empty (then only training
 // can differ).
 void play_one(const Loaded& loaded, const OneRun& run, const std::string& tape_path,
-              const std::string& folder, int threads, const std::function<void(double)>& progress);
+              const std::string& folder, int threads, bool keep_tape,
+              const std::function<void(double)>& progress);
 
 }  // namespace skerry

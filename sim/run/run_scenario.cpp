@@ -52,9 +52,9 @@ PoolOptions pool_options(const RunOptions& options) {
 }
 
 std::vector<ChildResult> play_all(const Work& work, const std::string& folder, PoolOptions pool,
-                                  bool quiet) {
+                                  const RunOptions& options) {
   const Scenario& scenario = work.loaded.scenario;
-  ProgressLine line(scenario.name, quiet);
+  ProgressLine line(scenario.name, options.quiet);
   pool.progress = [&line](double share) { line.update(share); };
   std::vector<ChildTask> tasks;
   for (const OneRun& run : work.runs) {
@@ -66,7 +66,8 @@ std::vector<ChildResult> play_all(const Work& work, const std::string& folder, P
                              const std::function<void(double)>& progress) {
     const std::string tape =
         work.tapes_from.empty() ? "" : work.tapes_from + "/" + tasks[i].label + "/tape.jsonl";
-    play_one(work.loaded, work.runs[i], tape, folder + "/" + tasks[i].label, threads, progress);
+    play_one(work.loaded, work.runs[i], tape, folder + "/" + tasks[i].label, threads,
+             options.keep_tapes, progress);
   };
   return run_children(tasks, body, pool);
 }
@@ -166,7 +167,7 @@ Outcome carry_out(Work& work, const RunOptions& options) {
   Manifest manifest;
   manifest.began = utc_now();
   TemporaryFolder folder(work.target);
-  const std::vector<ChildResult> children = play_all(work, folder.path(), pool, options.quiet);
+  const std::vector<ChildResult> children = play_all(work, folder.path(), pool, options);
   outcome.failures = failures_of(work, children);
   if (outcome.failures.size() == children.size()) {
     outcome.results.scenario = scenario;
@@ -196,7 +197,8 @@ Outcome carry_out(Work& work, const RunOptions& options) {
 Loaded load_with_plans(const std::string& path, const LoadOptions& options) {
   Loaded loaded = load_scenario(path, options);
   for (const PlanFile& file : loaded.scenario.plan_files) {
-    std::vector<PlanLine> lines = plan_from_csv(loaded.scenario, read_text(file.path), file.path);
+    std::vector<PlanLine> lines =
+        plan_from_csv(loaded.scenario, read_text(file.path), file.path, file.name);
     auto& plan = loaded.scenario.plan;
     plan.insert(plan.end(), std::make_move_iterator(lines.begin()),
                 std::make_move_iterator(lines.end()));

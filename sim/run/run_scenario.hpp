@@ -17,6 +17,7 @@ struct RunOptions {
   int threads = 0;  // of each child; 0: chosen at its fork
   std::string isa;  // empty: the best one
   bool quiet = false;
+  bool keep_tapes = true;  // false: smaller folders that cannot be trained again
   bool again = false;  // run although the folder holds a complete run of the same hash
   std::vector<std::string> command;  // as typed, for the manifest
 };

@@ -48,6 +48,9 @@ std::string text_at(const Json& object, const char* key, const std::string& othe
 // Index of a region by name; BadInput at the pointer when the scenario has none of that name.
 int region_index(const Binder& binder, const std::string& name, const std::string& pointer);
 
+// Sizes of the trained model's tensors, in the order of kernels::tensors.
+std::vector<double> trained_tensors(const TrainedModel& model);
+
 // Learners (ascending) whose name or group matches one of the patterns. BadInput when a pattern
 // matches none. `array` says whether pointers get the pattern's index.
 std::vector<int> matching_learners(const Binder& binder, const std::vector<std::string>& patterns,

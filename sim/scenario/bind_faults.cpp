@@ -1,10 +1,12 @@
-// What breaks: entries of `faults` with their targets.
+// What breaks: entries of `faults`.
+#include "sim/scenario/bind_faults.hpp"
+
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 #include <utility>
 
-#include "sim/scenario/bind.hpp"
 #include "sim/scenario/parse.hpp"
 #include "sim/scenario/text.hpp"
 
@@ -12,209 +14,63 @@ namespace skerry::reader {
 
 namespace {
 
-constexpr std::size_t kMaxTargets = 2000000;
-constexpr std::size_t kMaxPlanBytes = 64u << 20;
-
-struct Entry {
-  const std::string& name;
-  std::string pointer;
-  Json& given;
+struct KindWord {
+  const char* word;
+  FaultKind kind;
+  std::vector<std::string> each;  // fitting words, the whole target first
 };
 
-FaultKind kind_of(const std::string& kind) {
-  if (kind == "slice_down") return FaultKind::kSliceDown;
-  if (kind == "island_down") return FaultKind::kIslandDown;
-  if (kind == "region_dark") return FaultKind::kRegionDark;
-  if (kind == "link_cut") return FaultKind::kLinkCut;
-  if (kind == "link_slow") return FaultKind::kLinkSlow;
-  return FaultKind::kStraggler;
+const KindWord& kind_word(const std::string& text) {
+  static const std::vector<KindWord> kinds = {
+      {"slice_down", FaultKind::kSliceDown, {"slice", "chip", "host", "rack"}},
+      {"island_down", FaultKind::kIslandDown, {"island"}},
+      {"region_dark", FaultKind::kRegionDark, {"region"}},
+      {"link_cut", FaultKind::kLinkCut, {"link"}},
+      {"link_slow", FaultKind::kLinkSlow, {"link"}},
+      {"partition", FaultKind::kLinkCut, {}},
+      {"straggler", FaultKind::kStraggler, {"island", "chip", "host", "slice"}},
+      {"hang", FaultKind::kHang, {"slice", "chip", "host", "rack"}},
+      {"shard_lost", FaultKind::kShardLost, {"region"}},
+      {"corruption", FaultKind::kCorruption, {"island", "chip", "host", "slice"}},
+      {"storage_slow", FaultKind::kStorageSlow, {}},
+  };
+  return *std::find_if(kinds.begin(), kinds.end(),
+                       [&](const KindWord& k) { return k.word == text; });
 }
 
-// Which `each` a kind takes.
-std::vector<std::string> each_of(FaultKind kind) {
-  switch (kind) {
-    case FaultKind::kSliceDown:
-      return {"slice", "chip"};
-    case FaultKind::kIslandDown:
-    case FaultKind::kStraggler:
-      return {"island"};
-    case FaultKind::kRegionDark:
-      return {"region"};
-    case FaultKind::kLinkCut:
-    case FaultKind::kLinkSlow:
-      return {"link"};
-  }
-  return {};
+bool steps(FaultKind kind) {
+  return kind == FaultKind::kSliceDown || kind == FaultKind::kIslandDown ||
+         kind == FaultKind::kStraggler || kind == FaultKind::kHang ||
+         kind == FaultKind::kCorruption;
 }
 
-// ---------------------------------------------------------------- targets
+// ---------------------------------------------------------------- checks over several keys
 
-void add_slices(const Binder& binder, const std::string& text, const std::string& pointer,
-                std::vector<Target>& targets) {
-  const std::size_t slash = text.find("/slice.");
-  const std::string which = slash == std::string::npos ? "*" : text.substr(slash + 7);
-  bool any = false;
-  for (const int i : matching_learners(binder, {text.substr(0, slash)}, pointer, false)) {
-    const int slices = binder.scenario.learners[static_cast<std::size_t>(i)].slices;
-    for (int slice = 0; slice < slices; ++slice) {
-      // Slices count from 1 in text, from 0 in the struct.
-      if (which != "*" && !matches(which, std::to_string(slice + 1))) continue;
-      targets.push_back({TargetKind::kSlice, i, slice});
-      any = true;
-    }
-  }
-  if (!any)
-    binder.refuse(pointer, "found '" + text + "', which matches no slice (they count from 1)");
-}
-
-void add_learners(const Binder& binder, const std::string& text, const std::string& pointer,
-                  std::vector<Target>& targets) {
-  if (text.find('/') != std::string::npos) {
-    binder.refuse(pointer, "found '" + text + "', allowed learners: this kind hits whole learners");
-  }
-  for (const int i : matching_learners(binder, {text}, pointer, false)) {
-    targets.push_back({TargetKind::kLearner, i, 0});
-  }
-}
-
-void add_regions(const Binder& binder, const std::string& text, const std::string& pointer,
-                 TargetKind kind, std::vector<Target>& targets) {
-  std::string name = text;
-  bool up = kind == TargetKind::kPort, down = up;
-  if (up && name.ends_with(".up")) {
-    name.resize(name.size() - 3);
-    down = false;
-  } else if (down && name.ends_with(".down")) {
-    name.resize(name.size() - 5);
-    up = false;
-  }
-  const auto& regions = binder.scenario.regions;
-  bool any = false;
-  for (std::size_t i = 0; i < regions.size(); ++i) {
-    if (!matches(name, regions[i].name)) continue;
-    any = true;
-    const int index = static_cast<int>(i);
-    if (kind == TargetKind::kRegion) targets.push_back({kind, index, 0});
-    if (up) targets.push_back({kind, index, 0});
-    if (down) targets.push_back({kind, index, 1});
-  }
-  if (!any) region_index(binder, name, pointer);  // refuses with the known names
-}
-
-void add_link(const Binder& binder, const std::string& text, const std::string& pointer,
-              std::vector<Target>& targets) {
-  RegionPair pair;
-  if (!parse_pair(text, pair)) {
-    binder.refuse(pointer,
-                  "found '" + text + "', allowed two different regions as 'A<>B' or 'A>B'");
-  }
-  const int from = region_index(binder, pair.from, pointer);
-  const int to = region_index(binder, pair.to, pointer);
-  for (const bool back : {false, true}) {
-    if (back && !pair.both) continue;
-    const int link =
-        back ? binder.scenario.link_between(to, from) : binder.scenario.link_between(from, to);
-    if (link < 0) {
-      binder.refuse(pointer, "no route between " + pair.from + " and " + pair.to +
-                                 ": give /links/" + pair.from + "<>" + pair.to +
-                                 "/latency_one_way_ms");
-    }
-    targets.push_back({TargetKind::kLink, link, 0});
-  }
-}
-
-void add_all_links(const Binder& binder, const std::string& pointer, std::vector<Target>& targets) {
-  std::set<int> used;
-  for (const Learner& learner : binder.scenario.learners)
-    used.insert(learner.region);
-  for (std::size_t i = 0; i < binder.scenario.links.size(); ++i) {
-    const Link& link = binder.scenario.links[i];
-    if (used.contains(link.from) && used.contains(link.to)) {
-      targets.push_back({TargetKind::kLink, static_cast<int>(i), 0});
-    }
-  }
-  if (targets.empty())
-    binder.refuse(pointer, "there is no link: fewer than two regions are in use");
-}
-
-void add_target(const Binder& binder, FaultKind kind, const std::string& text,
-                const std::string& pointer, std::vector<Target>& targets) {
-  switch (kind) {
-    case FaultKind::kSliceDown:
-      return add_slices(binder, text, pointer, targets);
-    case FaultKind::kIslandDown:
-    case FaultKind::kStraggler:
-      return add_learners(binder, text, pointer, targets);
-    case FaultKind::kRegionDark:
-      return add_regions(binder, text, pointer, TargetKind::kRegion, targets);
-    case FaultKind::kLinkCut:
-    case FaultKind::kLinkSlow:
-      break;
-  }
-  if (text.find('>') != std::string::npos) return add_link(binder, text, pointer, targets);
-  add_regions(binder, text, pointer, TargetKind::kPort, targets);
-}
-
-std::tuple<TargetKind, int, int> order(const Target& target) {
-  return {target.kind, target.index, target.part};
-}
-
-std::vector<Target> targets_of(const Binder& binder, const Entry& entry, FaultKind kind) {
-  std::vector<Target> targets;
-  const Json* given = member(entry.given, "target");
-  const bool links = kind == FaultKind::kLinkCut || kind == FaultKind::kLinkSlow;
-  if (given == nullptr && links) {
-    add_all_links(binder, entry.pointer, targets);
-  } else if (given == nullptr) {
-    if (kind == FaultKind::kRegionDark && binder.scenario.regions.empty()) {
-      binder.refuse(entry.pointer, "region_dark needs /regions");
-    }
-    add_target(binder, kind, "*", entry.pointer, targets);
-  } else if (given->is_string()) {
-    add_target(binder, kind, given->get<std::string>(), entry.pointer + "/target", targets);
-  } else {
-    for (std::size_t i = 0; i < given->size(); ++i) {
-      add_target(binder, kind, (*given)[i].get<std::string>(),
-                 under(entry.pointer + "/target", std::to_string(i)), targets);
-    }
-  }
-  std::sort(targets.begin(), targets.end(),
-            [](const Target& a, const Target& b) { return order(a) < order(b); });
-  targets.erase(std::unique(targets.begin(), targets.end(),
-                            [](const Target& a, const Target& b) { return order(a) == order(b); }),
-                targets.end());
-  return targets;
-}
-
-// ---------------------------------------------------------------- when
-
-Law law_of(const std::string& law, double mean_s) {
-  return {law == "constant" ? LawKind::kConstant : LawKind::kExponential, mean_s};
-}
-
-void check_when(const Binder& binder, const Entry& entry) {
+void check_when(const Binder& binder, const FaultEntry& entry) {
   const bool scripted = entry.given.contains("at_s");
-  const bool random = entry.given.contains("mean_between_s");
+  const Json* law = member(entry.given, "law");
+  const bool random = entry.given.contains("mean_between_s") || has_own_mean(law);
   if (!scripted && !random) {
     binder.refuse(entry.pointer,
                   "does not say when: give at_<unit> (scripted) or mean_between_<unit> (random)");
   }
-  if (scripted) {
-    for (const char* key : {"away", "exposure"}) {
-      if (entry.given.contains(key)) {
-        binder.refuse(under(entry.pointer, key),
-                      "has no meaning for a scripted fault: at_<unit> and for_<unit> say all");
-      }
-    }
-  } else if (!entry.given.contains("away")) {
+  if (!scripted && !entry.given.contains("away")) {
     binder.refuse(entry.pointer,
                   "lacks the key 'away', which random faults need: {\"law\": "
                   "\"exponential\", \"mean_min\": 5} says how long one lasts");
   }
+  if (!scripted) return;
+  for (const char* key : {"away", "exposure", "repeat_offenders", "together", "rack_slices"}) {
+    if (entry.given.contains(key)) {
+      binder.refuse(under(entry.pointer, key),
+                    "has no meaning for a scripted fault: at_<unit> and for_<unit> say all");
+    }
+  }
 }
 
-void bind_factor(const Binder& binder, const Entry& entry, Fault& fault) {
-  const bool wanted = fault.kind == FaultKind::kLinkSlow || fault.kind == FaultKind::kStraggler;
+void bind_factor(const Binder& binder, const FaultEntry& entry, Fault& fault) {
+  const bool wanted = fault.kind == FaultKind::kLinkSlow || fault.kind == FaultKind::kStraggler ||
+                      fault.kind == FaultKind::kStorageSlow;
   const std::string kind = text_at(entry.given, "kind");
   if (wanted != entry.given.contains("factor")) {
     binder.refuse(
@@ -227,68 +83,185 @@ void bind_factor(const Binder& binder, const Entry& entry, Fault& fault) {
                   "found " + number_text(fault.factor) +
                       ", allowed > 0 and < 1: the share of the capacity that is left");
   }
+  if (fault.kind == FaultKind::kStorageSlow && fault.factor <= 1.0) {
+    binder.refuse(entry.pointer + "/factor",
+                  "found " + number_text(fault.factor) +
+                      ", allowed > 1: how many times as long saving and restoring takes");
+  }
 }
 
-void bind_each(const Binder& binder, const Entry& entry, FaultKind kind) {
+void bind_notice(const Binder& binder, const FaultEntry& entry, Fault& fault) {
+  fault.notice_s = number_at(entry.given, "notice_s");
+  const bool fits = fault.kind == FaultKind::kSliceDown || fault.kind == FaultKind::kIslandDown ||
+                    fault.kind == FaultKind::kRegionDark;
+  if (fault.notice_s > 0.0 && !fits) {
+    binder.refuse(entry.pointer + "/notice_s",
+                  "has no meaning for " + text_at(entry.given, "kind") +
+                      ", allowed with slice_down, island_down and region_dark");
+  }
+}
+
+void check_each(const Binder& binder, const FaultEntry& entry, const KindWord& kind) {
   const std::string each = text_at(entry.given, "each");
+  if (kind.kind == FaultKind::kStorageSlow) {
+    for (const char* key : {"target", "each"}) {
+      if (entry.given.contains(key)) {
+        binder.refuse(under(entry.pointer, key), "has no meaning for storage_slow, which hits all");
+      }
+    }
+    return;
+  }
+  const std::string word = kind.word;
+  if (word == "partition" && !entry.given.contains("target")) {
+    binder.refuse(entry.pointer, "does not say which regions are cut off: give target");
+  }
   if (each.empty()) {
     if (!entry.given.contains("target")) {
       binder.refuse(entry.pointer, "does not say what breaks: give target, or each");
     }
     return;
   }
-  const auto fitting = each_of(kind);
-  if (std::find(fitting.begin(), fitting.end(), each) == fitting.end()) {
-    binder.refuse(entry.pointer + "/each", "found \"" + each + "\", allowed " + join(fitting) +
-                                               " with " + text_at(entry.given, "kind"));
+  if (kind.each.empty()) {
+    binder.refuse(entry.pointer + "/each", "has no meaning for " + word + ": target says it all");
   }
-  if (each == "chip" && entry.given.contains("at_s")) {
+  if (std::find(kind.each.begin(), kind.each.end(), each) == kind.each.end()) {
     binder.refuse(entry.pointer + "/each",
-                  "found \"chip\", allowed slice: a scripted fault takes slices, not chips");
+                  "found \"" + each + "\", allowed " + join(kind.each) + " with " + word);
+  }
+  if (entry.given.contains("at_s") && each != kind.each[0]) {
+    binder.refuse(entry.pointer + "/each", "found \"" + each + "\", allowed " + kind.each[0] +
+                                               ": a scripted fault takes " + kind.each[0] +
+                                               "s, not " + each + "s");
   }
 }
 
-void bind_exposure(const Binder& binder, Entry& entry, Fault& fault) {
+// ---------------------------------------------------------------- random faults
+
+void bind_exposure(const Binder& binder, FaultEntry& entry, Fault& fault) {
   if (!entry.given.contains("law")) entry.given["law"] = "exponential";
   if (!entry.given.contains("exposure")) entry.given["exposure"] = "wall";
   fault.exposure = entry.given["exposure"] == "stepping" ? Exposure::kStepping : Exposure::kWall;
-  const bool of_learners = fault.kind == FaultKind::kSliceDown ||
-                           fault.kind == FaultKind::kIslandDown ||
-                           fault.kind == FaultKind::kStraggler;
-  if (fault.exposure == Exposure::kStepping && !of_learners) {
+  if (fault.exposure == Exposure::kWall) return;
+  const char* why = nullptr;
+  if (!steps(fault.kind)) why = "regions, links and storage do not step";
+  if (fault.together == 0) why = "what fails together steps apart";
+  if (why != nullptr) {
     binder.refuse(entry.pointer + "/exposure",
-                  "found \"stepping\", allowed wall: regions and links do not step");
+                  std::string("found \"stepping\", allowed wall: ") + why);
   }
 }
 
-// One Fault per gap: with `each: chip`, a slice of n chips has a gap n times shorter.
-void add_random(Binder& binder, const Entry& entry, Fault fault) {
-  const double mean_s = number_at(entry.given, "mean_between_s");
-  const bool each_chip = text_at(entry.given, "each") == "chip";
+void check_group(const Binder& binder, const FaultEntry& entry, const std::string& key,
+                 const Fault& fault) {
+  std::map<int, int> slices;
+  for (const Target& target : fault.targets)
+    slices[target.index] += target.kind == TargetKind::kSlice ? 1 : 0;
+  for (const auto& [learner, count] : slices) {
+    if (count % fault.together == 0 && count > 0) continue;
+    if (count == 0) {
+      binder.refuse(under(entry.pointer, key),
+                    "found " + std::to_string(fault.together) + ", allowed \"all\" with " +
+                        text_at(entry.given, "kind") + ": only slices stand in groups of n");
+    }
+    binder.refuse(under(entry.pointer, key),
+                  "found " + std::to_string(fault.together) + ", which does not divide the " +
+                      std::to_string(count) + " slices of " +
+                      binder.scenario.learners[static_cast<std::size_t>(learner)].name);
+  }
+}
+
+void bind_together(const Binder& binder, const FaultEntry& entry, Fault& fault) {
+  const std::string each = text_at(entry.given, "each");
+  const Json* together = member(entry.given, "together");
+  const bool rack = each == "rack";
+  if (rack != entry.given.contains("rack_slices")) {
+    binder.refuse(entry.pointer + (rack ? "" : "/rack_slices"),
+                  rack ? "lacks the key 'rack_slices', which each: rack needs"
+                       : "has no meaning without each: rack");
+  }
+  if (rack && together != nullptr) {
+    binder.refuse(entry.pointer + "/together", "has no meaning beside each: rack, which says it");
+  }
+  if (together != nullptr && (each == "chip" || each == "host" ||
+                              (each == "slice" && fault.targets[0].kind != TargetKind::kSlice))) {
+    binder.refuse(entry.pointer + "/together",
+                  "has no meaning with each: " + each + ", allowed with whole targets");
+  }
+  const bool partition = text_at(entry.given, "kind") == "partition";
+  if (partition && together != nullptr && *together != "all") {
+    binder.refuse(entry.pointer + "/together",
+                  "allowed \"all\" with partition, which it is anyway");
+  }
+  if (partition || (together != nullptr && together->is_string())) {
+    fault.together = 0;
+  } else if (rack || together != nullptr) {
+    const char* key = rack ? "rack_slices" : "together";
+    fault.together = static_cast<int>(integer_at(entry.given, key));
+    check_group(binder, entry, key, fault);
+  }
+}
+
+void bind_offenders(const Binder& binder, const FaultEntry& entry, Fault& fault) {
+  const Json* given = member(entry.given, "repeat_offenders");
+  if (given == nullptr) return;
+  const std::string pointer = entry.pointer + "/repeat_offenders";
+  fault.offender_share = number_at(*given, "share_of_hosts");
+  fault.offender_events = number_at(*given, "share_of_failures");
+  if (fault.offender_events <= fault.offender_share) {
+    binder.refuse(pointer + "/share_of_failures", "found " + number_text(fault.offender_events) +
+                                                      ", allowed above share_of_hosts, " +
+                                                      number_text(fault.offender_share));
+  }
+  if (fault.together != 1 || !steps(fault.kind)) {
+    binder.refuse(
+        pointer,
+        "has no meaning here, allowed for chips, hosts, slices and islands that break each "
+        "by itself");
+  }
+}
+
+// Chips and hosts that age by themselves: an exponential law needs one process a target only.
+void check_processes(const Binder& binder, const FaultEntry& entry) {
+  std::int64_t processes = 0;
+  for (const Fault& fault : binder.scenario.faults) {
+    if (fault.scripted || fault.gap.kind == LawKind::kExponential || fault.units == 1) continue;
+    processes += fault.units * static_cast<std::int64_t>(fault.targets.size());
+    if (processes > kMaxProcesses) break;
+  }
+  if (processes > kMaxProcesses) {
+    binder.refuse(entry.pointer, "needs " + std::to_string(processes) +
+                                     " chips or hosts that age by themselves, allowed at most " +
+                                     std::to_string(kMaxProcesses) +
+                                     " in all faults: take the exponential law, or each: slice");
+  }
+}
+
+// One Fault per number of units in a target.
+void add_random(Binder& binder, const FaultEntry& entry, Fault fault) {
   const std::vector<Target> targets = std::move(fault.targets);
   fault.targets.clear();
   std::vector<Fault> made;
-  std::map<double, std::size_t> of_gap;
+  std::map<std::int64_t, std::size_t> of_units;
   for (const Target& target : targets) {
-    double gap_s = mean_s;
-    if (each_chip) {
-      const Learner& learner = binder.scenario.learners[static_cast<std::size_t>(target.index)];
-      gap_s /= static_cast<double>(learner.chips / learner.slices);
-    }
-    const auto [place, is_new] = of_gap.try_emplace(gap_s, made.size());
+    const std::int64_t units = units_in(binder, entry, target);
+    const auto [place, is_new] = of_units.try_emplace(units, made.size());
     if (is_new) {
       made.push_back(fault);
-      made.back().gap = law_of(text_at(entry.given, "law"), gap_s);
+      made.back().units = units;
     }
     Fault& same = made[place->second];
     same.targets.push_back(target);
-    same.events_per_s_nominal += 1.0 / gap_s;
+    // A group has one process, each of whose events is a line for each of its targets.
+    same.events_per_s_nominal += static_cast<double>(units) / fault.gap.mean_s;
   }
   for (Fault& one : made)
     binder.scenario.faults.push_back(std::move(one));
+  check_processes(binder, entry);
 }
 
-void bind_plan(Binder& binder, const Entry& entry) {
+// ---------------------------------------------------------------- entries
+
+void bind_plan(Binder& binder, const FaultEntry& entry) {
   for (const auto& [key, value] : entry.given.items()) {
     if (key != "plan" && key != "about") {
       binder.refuse(under(entry.pointer, key),
@@ -301,36 +274,28 @@ void bind_plan(Binder& binder, const Entry& entry) {
   binder.scenario.plan_files.push_back({entry.name, path});
 }
 
-void check_slowable(const Binder& binder, const Entry& entry, const Fault& fault) {
-  if (fault.kind != FaultKind::kLinkSlow) return;
-  for (const Target& target : fault.targets) {
-    if (nominal_capacity_Bps(binder.scenario, target) < kUnlimited) continue;
-    const auto region = [&](int r) { return binder.scenario.regions.at(std::size_t(r)).name; };
-    std::string name;
-    if (target.kind == TargetKind::kPort) {
-      name.append(region(target.index)).append(target.part == 0 ? ".up" : ".down");
-    } else {
-      const Link& link = binder.scenario.links.at(std::size_t(target.index));
-      name.append(region(link.from)).append(">").append(region(link.to));
-    }
-    binder.refuse(entry.pointer,
-                  name + " has no capacity of its own that could be slowed: give it gbps, or port_gbps, "
-                         "or use link_cut");
-  }
+// `at` is the date on which the chips go; a plan line begins with the announcement.
+void bind_script(const FaultEntry& entry, Fault& fault) {
+  const double at_s = number_at(entry.given, "at_s");
+  fault.notice_s = std::min(fault.notice_s, at_s);
+  fault.at_s = at_s - fault.notice_s;
+  fault.for_s = number_at(entry.given, "for_s", kNever);
 }
 
-void bind_fault(Binder& binder, Entry& entry) {
+void bind_fault(Binder& binder, FaultEntry& entry) {
   const std::string kind = text_at(entry.given, "kind");
-  if (kind.empty()) binder.refuse(entry.pointer, "lacks the key 'kind' (or 'plan')");
+  if (kind.empty()) binder.refuse(entry.pointer, "lacks the key 'kind' (or 'plan' or 'trace')");
+  const KindWord& word = kind_word(kind);
   Fault fault;
   fault.name = entry.name;
-  fault.kind = kind_of(kind);
+  fault.kind = word.kind;
   check_when(binder, entry);
-  bind_each(binder, entry, fault.kind);
+  check_each(binder, entry, word);
   bind_factor(binder, entry, fault);
+  bind_notice(binder, entry, fault);
   fault.scripted = entry.given.contains("at_s");
-  fault.targets = targets_of(binder, entry, fault.kind);
-  check_slowable(binder, entry, fault);
+  fault.targets = targets_of(binder, entry, fault.kind, kind == "partition");
+  if (fault.kind == FaultKind::kLinkSlow) check_slowable(binder, entry, fault.targets);
   std::size_t total = fault.targets.size();
   for (const Fault& other : binder.scenario.faults)
     total += other.targets.size();
@@ -340,14 +305,15 @@ void bind_fault(Binder& binder, Entry& entry) {
                                      std::to_string(kMaxTargets));
   }
   if (fault.scripted) {
-    fault.at_s = number_at(entry.given, "at_s");
-    fault.for_s = number_at(entry.given, "for_s", kNever);
+    bind_script(entry, fault);
     binder.scenario.faults.push_back(fault);
     return;
   }
-  const Json& away = entry.given["away"];
-  fault.away = law_of(text_at(away, "law"), number_at(away, "mean_s"));
+  fault.away = bind_law(binder, entry.given["away"], entry.pointer + "/away", "mean_s");
+  bind_together(binder, entry, fault);
   bind_exposure(binder, entry, fault);
+  bind_offenders(binder, entry, fault);
+  fault.gap = bind_law(binder, entry.given, entry.pointer, "mean_between_s");
   add_random(binder, entry, std::move(fault));
 }
 
@@ -374,9 +340,11 @@ void bind_faults(Binder& binder) {
   if (!binder.document.contains("faults")) return;
   for (const auto& item : binder.document["faults"].items()) {
     const std::string name = item.key();
-    Entry entry{name, under("/faults", name), item.value()};
+    FaultEntry entry{name, under("/faults", name), item.value()};
     if (entry.given.contains("plan")) {
       bind_plan(binder, entry);
+    } else if (entry.given.contains("trace")) {
+      bind_trace(binder, entry);
     } else {
       bind_fault(binder, entry);
     }

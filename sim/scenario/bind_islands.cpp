@@ -154,6 +154,7 @@ void bind_group(Binder& binder, const std::string& group, const Json& island,
   const double step_s = step_seconds_of(binder, island, learner, pointer);
   check_memory(binder, learner, pointer);
   learner.start_s = number_at(island, "start_s");
+  learner.spares = static_cast<int>(integer_at(island, "spares"));
   const auto factor = factors(binder, island, static_cast<std::size_t>(count), pointer);
   for (std::int64_t i = 0; i < count; ++i) {
     learner.name = group + "." + std::to_string(i + 1);

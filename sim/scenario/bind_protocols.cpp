@@ -199,6 +199,8 @@ void fill_preset(const Binder& binder, Row& row) {
 Recovery recovery_of(const Json& given) {
   Recovery recovery;
   recovery.detection_s = number_at(given, "detection_s");
+  recovery.hang_detection_s = number_at(given, "hang_detection_s");
+  recovery.spare_swap_s = number_at(given, "spare_swap_s");
   recovery.slice_down_s = number_at(given, "slice_down_s");
   recovery.scale_up_s = number_at(given, "scale_up_s");
   recovery.restart_s = number_at(given, "restart_s");
@@ -216,6 +218,15 @@ Recovery recovery_of(const Json& given) {
   recovery.checkpoint_every_s = number_at(given, "checkpoint_every_s");
   recovery.checkpoint_save_s = number_at(given, "checkpoint_save_s");
   recovery.checkpoint_restore_s = number_at(given, "checkpoint_restore_s");
+  recovery.rejoin_from =
+      given["rejoin_from"] == "peer" ? RejoinFrom::kPeer : RejoinFrom::kSyncer;
+  recovery.donors = static_cast<int>(integer_at(given, "donors"));
+  recovery.limit_steps = static_cast<int>(number_at(given, "limit_steps", 0.0));
+  const std::string late = text_at(given, "when_late");
+  recovery.when_late = late == "admit"    ? WhenLate::kAdmit
+                       : late == "refuse" ? WhenLate::kRefuse
+                                          : WhenLate::kFreshInnerState;
+  recovery.snapshot_every_steps = static_cast<int>(number_at(given, "snapshot_every_steps", 0.0));
   return recovery;
 }
 
@@ -230,6 +241,14 @@ void bind_recovery(const Binder& binder, Row& row) {
   Json merged = row.entry.contains("recovery") ? row.entry["recovery"] : Json::object();
   fill_from(*spec, merged, shared);
   row.protocol.recovery = recovery_of(merged);
+}
+
+void bind_exchange(const Binder& binder, Row& row) {
+  row.protocol.exchange = text_at(row.entry, "exchange") != "off";
+  if (row.protocol.exchange || !binder.document["training"].is_object()) return;
+  binder.refuse(row.pointer + "/exchange",
+                "found \"off\", allowed on with training: without exchange nothing is merged "
+                "(or set /training to false)");
 }
 
 // Every ordered pair of regions that a row may send between needs a route.
@@ -300,6 +319,7 @@ void bind_protocols(Binder& binder) {
     } else {
       bind_diloco(binder, row);
     }
+    bind_exchange(binder, row);
     bind_recovery(binder, row);
     check_routes(binder, row);
   }

@@ -1,8 +1,11 @@
 // What is trained, and what is expected to come out.
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
+#include "kernels/model.hpp"
 #include "sim/scenario/bind.hpp"
+#include "sim/scenario/corpus.hpp"
 #include "sim/scenario/metrics.hpp"
 #include "sim/scenario/parse.hpp"
 #include "sim/scenario/text.hpp"
@@ -10,8 +13,6 @@
 namespace skerry::reader {
 
 namespace {
-
-constexpr std::size_t kMaxCorpusBytes = 256u << 20;
 
 // Shapes of the presets: layers, width, heads, context (batch is 8 in all).
 Json model_preset(const std::string& preset) {
@@ -58,10 +59,10 @@ void check_trained_bytes(const Binder& binder, const TrainedModel& model) {
   }
   const double layers = model.layers, width = model.width, context = model.context;
   const double parameters =
-      (256.0 + context) * width + layers * (12.0 * width * width + 13.0 * width);
+      (model.vocabulary + context) * width + layers * (12.0 * width * width + 13.0 * width);
   const double tokens = context * model.batch;
   const double activations =
-      tokens * (layers * (34.0 * width + 4.0 * model.heads * context) + 3.0 * 256.0);
+      tokens * (layers * (34.0 * width + 4.0 * model.heads * context) + 3.0 * model.vocabulary);
   const auto count = static_cast<double>(learners);
   const double bytes = 4.0 * (count * 8.0 * parameters + std::min(count, 64.0) * activations);
   if (bytes > kMaxTrainedBytes) {
@@ -72,23 +73,31 @@ void check_trained_bytes(const Binder& binder, const TrainedModel& model) {
   }
 }
 
-void bind_corpus(Binder& binder, const Json& given) {
+// The resolved copy holds the whole path, so that it can be read again from any folder.
+void bind_corpus(Binder& binder, Json& given) {
   Training& training = binder.scenario.training;
   training.corpus_label = text_at(given, "corpus");
   training.corpus = training.corpus_label;
-  if (training.corpus == "kjv") return;
-  training.corpus = absolute_path(binder, training.corpus_label);
-  std::string bytes =
-      read_bounded_file(training.corpus, kMaxCorpusBytes, binder.label, "/training/corpus");
-  const double held_out = static_cast<double>(bytes.size()) * training.held_out_share;
-  const double least = training.model.context + 1.0;
-  if (held_out < least || static_cast<double>(bytes.size()) - held_out < least) {
-    binder.refuse("/training/corpus",
-                  "found " + std::to_string(bytes.size()) +
-                      " bytes: either part of the split holds less than a window of " +
-                      number_text(least) + " bytes");
+  if (training.corpus != "kjv" && training.corpus != "jargon") {
+    training.corpus = absolute_path(binder, training.corpus_label);
+    training.corpus_label = std::filesystem::path(training.corpus).filename().string();
+    given["corpus"] = training.corpus;
   }
-  binder.file_bytes.push_back(std::move(bytes));
+  std::string bytes = corpus_text(training, binder.label);
+  tokenised(bytes, training, binder.label);
+  if (training.corpus != "kjv") binder.file_bytes.push_back(std::move(bytes));
+}
+
+// A fragment of the trained model is made of whole tensors.
+void check_trained_fragments(const Binder& binder, const TrainedModel& model) {
+  const std::size_t tensors = trained_tensors(model).size();
+  for (const Protocol& protocol : binder.scenario.protocols) {
+    if (protocol.family != Family::kDiloco) continue;
+    if (static_cast<std::size_t>(protocol.fragments) <= tensors) continue;
+    binder.refuse("/training/model",
+                  "found " + std::to_string(tensors) + " tensors, allowed at least the " +
+                      std::to_string(protocol.fragments) + " fragments of " + protocol.name);
+  }
 }
 
 InnerOptimizer inner_of(const Json& given, double rate) {
@@ -149,8 +158,18 @@ TrainingOfProtocol bind_row(const Binder& binder, const Json& given, double rate
 
 }  // namespace
 
+std::vector<double> trained_tensors(const TrainedModel& model) {
+  std::vector<double> sizes;
+  for (const kernels::TensorInfo& tensor :
+       kernels::tensors({model.layers, model.width, model.heads, model.context, model.vocabulary,
+                         model.batch})) {
+    sizes.push_back(static_cast<double>(tensor.size));
+  }
+  return sizes;
+}
+
 void bind_training(Binder& binder) {
-  const Json& given = binder.document["training"];
+  Json& given = binder.document["training"];
   Training& training = binder.scenario.training;
   if (given.is_boolean()) {
     training.of_protocol.resize(binder.scenario.protocols.size());
@@ -158,6 +177,7 @@ void bind_training(Binder& binder) {
   }
   training.on = true;
   bind_trained_model(binder, given["model"], training.model);
+  check_trained_fragments(binder, training.model);
   check_trained_bytes(binder, training.model);
   training.held_out_share = number_at(given, "held_out_share");
   bind_corpus(binder, given);

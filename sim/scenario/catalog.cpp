@@ -18,6 +18,7 @@ const std::map<std::string, Device>& devices() {
       Device& device = made[name];
       device.peak_flops = entry.at("peak_bf16_tflops").get<double>() * 1e12;
       device.memory_per_chip_bytes = entry.at("memory_gb").get<double>() * 1e9;
+      device.chips_per_host = entry.at("chips_per_host").get<int>();
       device.mfu_typical = entry.at("mfu_typical").get<double>();
       device.mfu_assumed = entry.at("mfu_kind") == "assumed";
     }

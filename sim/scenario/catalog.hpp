@@ -15,6 +15,7 @@ extern const char* const kRegionsJson;
 struct Device {
   double peak_flops = 0.0;  // dense bf16, per chip
   double memory_per_chip_bytes = 0.0;
+  int chips_per_host = 0;
   double mfu_typical = 0.0;
   bool mfu_assumed = false;  // no published figure stands behind it
 };

@@ -1,6 +1,8 @@
 // The estimate that protects the machine, settings that cannot matter, and assumptions in use.
 #include <algorithm>
+#include <numeric>
 
+#include "sim/scenario/balanced.hpp"
 #include "sim/scenario/bind.hpp"
 #include "sim/scenario/spec_parts.hpp"
 #include "sim/scenario/text.hpp"
@@ -36,8 +38,12 @@ bool has_random_faults(const Scenario& scenario) {
                      [](const Fault& fault) { return !fault.scripted; });
 }
 
+bool may_break(const Scenario& scenario) {
+  return !scenario.faults.empty() || !scenario.plan_files.empty() || !scenario.plan.empty();
+}
+
 bool may_lose_learners(const Scenario& scenario) {
-  return !scenario.plan_files.empty() ||
+  return !scenario.plan_files.empty() || !scenario.plan.empty() ||
          std::any_of(scenario.faults.begin(), scenario.faults.end(), [&](const Fault& fault) {
            return fault.kind == FaultKind::kIslandDown || fault.kind == FaultKind::kRegionDark ||
                   (fault.kind == FaultKind::kSliceDown &&
@@ -133,6 +139,31 @@ void warn_model(Binder& binder) {
   }
 }
 
+// Fragments of the trained model follow the charged ones in number alone: a small model has few
+// large tensors, and the fragments beyond them hold biases.
+void warn_trained_fragments(Binder& binder) {
+  const Training& training = binder.scenario.training;
+  if (!training.on) return;
+  const std::vector<double> sizes = trained_tensors(training.model);
+  const double all = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+  for (const Protocol& protocol : binder.scenario.protocols) {
+    if (protocol.family != Family::kDiloco) continue;
+    std::vector<double> held(static_cast<std::size_t>(protocol.fragments), 0.0);
+    const std::vector<int> fragment_of = balanced_fragments(sizes, protocol.fragments);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      held[static_cast<std::size_t>(fragment_of[i])] += sizes[i];
+    }
+    const double least = *std::min_element(held.begin(), held.end());
+    if (5.0 * least * protocol.fragments >= all) continue;
+    binder.warn("W20", under("/protocols", protocol.name) + ": of " +
+                           std::to_string(protocol.fragments) +
+                           " fragments of the trained model the smallest holds " +
+                           number_text(100.0 * least / all) +
+                           " % of its parameters, under a fifth of the mean: train \"model\": "
+                           "\"fragments24\" or use fewer fragments");
+  }
+}
+
 void warn_chance(Binder& binder) {
   const Scenario& scenario = binder.scenario;
   const bool random = has_random_faults(scenario) || scenario.spread_relative > 0.0 ||
@@ -160,7 +191,7 @@ void warn_chance(Binder& binder) {
 
 void warn_faults_idle(Binder& binder) {
   const Scenario& scenario = binder.scenario;
-  if (!scenario.faults.empty() || !scenario.plan_files.empty()) return;
+  if (may_break(scenario)) return;
   static const NodePtr spec = recovery_spec(true);
   Resolution ignored;
   Json given = binder.document["recovery"];
@@ -174,7 +205,7 @@ void warn_faults_idle(Binder& binder) {
 bool matters(const Binder& binder, const std::string& pointer) {
   const Scenario& scenario = binder.scenario;
   if (pointer.starts_with("/recovery/")) {
-    return !scenario.faults.empty() || !scenario.plan_files.empty();
+    return may_break(scenario);
   }
   const std::vector<std::string> parts = pointer_parts(pointer);
   if (parts.size() == 4 && parts[0] == "protocols" && parts[2] == "grace") {
@@ -221,6 +252,7 @@ void add_warnings(Binder& binder, const std::vector<std::string>& assumed) {
   warn_model(binder);
   for (const Protocol& protocol : binder.scenario.protocols)
     warn_protocol(binder, protocol);
+  warn_trained_fragments(binder);
   warn_chance(binder);
   warn_faults_idle(binder);
   auto& warnings = binder.scenario.warnings;

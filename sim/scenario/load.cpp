@@ -86,9 +86,17 @@ void bind_all(Binder& binder) {
   reader::bind_expect(binder);
 }
 
-std::string hash8_of(const std::string& resolved, const std::vector<std::string>& files) {
-  std::uint64_t hash = hash64(resolved);
-  for (const std::string& bytes : files)
+// A corpus from a file counts by its bytes alone, wherever the file lies.
+std::string hash8_of(const Binder& binder, const std::string& resolved) {
+  std::uint64_t hash = 0;
+  if (binder.scenario.training.corpus.starts_with('/')) {
+    Json placeless = binder.document;
+    placeless["training"]["corpus"] = "";
+    hash = hash64(placeless.dump());
+  } else {
+    hash = hash64(resolved);
+  }
+  for (const std::string& bytes : binder.file_bytes)
     hash = hash64(bytes, hash);
   std::array<char, 17> text{};
   std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash));
@@ -120,7 +128,7 @@ Loaded load_scenario_text(const std::string& text, const std::string& label,
   reader::add_warnings(binder, again.assumed);
   Loaded loaded;
   loaded.resolved_json = binder.document.dump(2) + "\n";
-  loaded.hash8 = hash8_of(loaded.resolved_json, binder.file_bytes);
+  loaded.hash8 = hash8_of(binder, loaded.resolved_json);
   loaded.scenario = std::move(binder.scenario);
   return loaded;
 }

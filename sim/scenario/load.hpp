@@ -29,7 +29,7 @@ struct Loaded {
       resolved_json;  // canonical resolved copy: all defaults in, durations in _s, presets kept
                       // by name and spelt out; reading it again gives the same Scenario
   std::string hash8;  // 8 hex digits over resolved_json and the bytes of the files that it names
-                      // (corpus, plans): names the run folder
+                      // (corpus, plans; of the corpus not the path): names the run folder
 };
 
 // Reads a scenario file. Errors: BadInput (file, pointer, found, allowed, nearest). Nothing is

@@ -37,6 +37,11 @@ const std::vector<std::string>& known_metrics() {
                                     "wan.busiest_load",
                                     "faults.planned",
                                     "faults.hit",
+                                    "recoveries.count",
+                                    "recoveries.mean_s",
+                                    "recoveries.max_s",
+                                    "recoveries.inner_state_age_steps.mean",
+                                    "recoveries.inner_state_age_steps.max",
                                     "closure_chip_seconds",
                                     "closure_bytes",
                                     "other_share",
@@ -44,6 +49,7 @@ const std::vector<std::string>& known_metrics() {
                                     "loss.final",
                                     "loss.best",
                                     "loss.outer_rounds",
+                                    "loss.bytes_per_token",
                                     "time_to_loss_s",
                                     "tokens_to_loss"};
     for (const char* cause : {"down", "infrastructure_recovery", "checkpoint_restore", "slice_down",
@@ -51,8 +57,8 @@ const std::vector<std::string>& known_metrics() {
                               "exposed_communication", "degraded", "wasted_progress", "other"}) {
       all.push_back(std::string("chip_seconds.lost.") + cause);
     }
-    for (const char* kind :
-         {"slice_down", "island_down", "region_dark", "link_cut", "link_slow", "straggler"}) {
+    for (const char* kind : {"slice_down", "island_down", "region_dark", "link_cut", "link_slow",
+                             "straggler", "hang", "shard_lost", "corruption", "storage_slow"}) {
       all.push_back(std::string("faults.by_kind.") + kind);
     }
     for (const char* row : {"by_learner.*.", "by_device.*."}) {

@@ -17,12 +17,14 @@ Json diloco_values(int period, int fragments, int overlap, const Json& quorum, c
           {"overlap_steps", overlap},    {"quorum", quorum},
           {"grace", grace(rule)},        {"learner_waits", waits},
           {"on_loss", on_loss},          {"all_reduce", "hierarchical_ring"},
-          {"syncer", "sharded"},         {"in_flight", 1}};
+          {"syncer", "sharded"},         {"in_flight", 1},
+          {"exchange", "on"}};
 }
 
 std::map<std::string, Json> make_presets() {
   const Json lock_step = {
-      {"all_reduce", "hierarchical_ring"}, {"buckets", 64}, {"backward_share", 2.0 / 3.0}};
+      {"all_reduce", "hierarchical_ring"}, {"buckets", 64}, {"backward_share", 2.0 / 3.0},
+      {"exchange", "on"}};
   const Json one_place = {{"buckets", 64}, {"backward_share", 2.0 / 3.0}};
   return {
       {"data_parallel", lock_step},

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +58,7 @@ struct Learner {
   double step_s = 0.0;  // seconds of one inner step at full strength, all factors applied
   double memory_per_chip_bytes = 0.0;  // 0 = not known
   double start_s = 0.0;                // date at which it joins (allocated from then on)
+  int spares = 0;  // idle stand-ins for a broken slice of this learner; not counted in chips
 };
 
 // ---------------------------------------------------------------- the charged model
@@ -93,10 +95,14 @@ enum class Resume { kAllSlicesBack, kFromCheckpoint };  // non-elastic data-para
 enum class StepInProgress { kKept, kLost };             // of a learner that loses a slice
 enum class CutTransfer { kResume, kRestart };
 enum class CheckpointRule { kNone, kPeriod, kYoung, kDaly };
-enum class OnLoss { kWait, kContinue };  // others, when a whole learner is away
+enum class OnLoss { kWait, kContinue };    // others, when a whole learner is away
+enum class RejoinFrom { kPeer, kSyncer };  // state of a learner that lost its own
+enum class WhenLate { kAdmit, kFreshInnerState, kRefuse };
 
 struct Recovery {
-  double detection_s = 0.0;  // silence until a loss is acted upon
+  double detection_s = 0.0;         // silence until a loss is acted upon
+  double hang_detection_s = 600.0;  // the same for a hang, which gives no error
+  double spare_swap_s = 90.0;       // until a spare has taken the place of a broken slice
   double slice_down_s =
       13.0;                  // pause of a learner (elastic: of all) that goes on with fewer slices
   double scale_up_s = 13.0;  // pause when slices come back
@@ -108,6 +114,12 @@ struct Recovery {
   double checkpoint_every_s = 0.0;  // for kPeriod
   double checkpoint_save_s = 30.0;  // blocking part of one save
   double checkpoint_restore_s = 60.0;
+  // DiLoCo family: a learner whose state is gone (arXiv 2604.21428, appendix E.3)
+  RejoinFrom rejoin_from = RejoinFrom::kPeer;
+  int donors = 1;                         // peers that each send a part of the state
+  int limit_steps = 0;                    // syncer steps from t_s to joining; 0 = no limit
+  WhenLate when_late = WhenLate::kAdmit;  // beyond the limit
+  int snapshot_every_steps = 0;           // T_c: the syncer snapshots at these clocks; 0 = never
 };
 
 // ---------------------------------------------------------------- protocols
@@ -126,6 +138,7 @@ struct Protocol {
   std::vector<int> learners;   // indices, ascending: the islands that take part
   bool ideal_network = false;  // reference row `ideal`: one place
   bool faults = true;          // reference row `ideal`: none
+  bool exchange = true;  // false: nothing is sent and nobody waits for anybody (fault studies)
   AllReduce all_reduce = AllReduce::kHierarchicalRing;
   int star_region = 0;  // hub of kStar
   Recovery recovery;
@@ -153,18 +166,45 @@ struct Protocol {
 
 // ---------------------------------------------------------------- faults
 
-enum class FaultKind { kSliceDown, kIslandDown, kRegionDark, kLinkCut, kLinkSlow, kStraggler };
-enum class TargetKind { kSlice, kLearner, kRegion, kPort, kLink };
-enum class LawKind { kExponential, kConstant };
+// kHang: a slice or learner falls silent without an error; noticed after recovery.hang_detection_s,
+// then treated like a lost one. kShardLost: the syncer shards of a region lose their memory, chips
+// and ports stay. kCorruption: a learner's results are wrong from the date on and found wrong for_s
+// later. kStorageSlow: saves and restores take `factor` times as long.
+enum class FaultKind {
+  kSliceDown,
+  kIslandDown,
+  kRegionDark,
+  kLinkCut,
+  kLinkSlow,
+  kStraggler,
+  kHang,
+  kShardLost,
+  kCorruption,
+  kStorageSlow
+};
+enum class TargetKind { kSlice, kLearner, kRegion, kPort, kLink, kStorage };
+enum class LawKind {
+  kExponential,
+  kConstant,
+  kWeibull,
+  kExponentiatedWeibull,
+  kLognormal,
+  kGamma,
+  kEmpirical
+};
 enum class Exposure { kWall, kStepping };
 
+// A distribution of positive times, stated by its mean and its form.
 struct Law {
   LawKind kind = LawKind::kExponential;
   double mean_s = 0.0;
+  double shape = 1.0;  // Weibull, exponentiated Weibull and gamma: k; lognormal: σ of ln
+  double power = 1.0;  // exponentiated Weibull: F = (1 − exp(−(x/λ)^k))^power
+  std::shared_ptr<const std::vector<double>> values{};  // empirical: ascending, in units of the mean
 };
 
 // One thing that can break. slice: (learner, slice) · learner: (learner) · region: (region) ·
-// port: (region, up or down) · link: (directed pair = index into `links`).
+// port: (region, up or down) · link: (directed pair = index into `links`) · storage: all of it.
 struct Target {
   TargetKind kind = TargetKind::kSlice;
   int index = 0;  // learner, region or link
@@ -173,10 +213,10 @@ struct Target {
 
 // One entry of `faults`. Scripted (at_s, for_s on every target) or random (law, away).
 // Random: every target has its own renewal stream, drawn from (seed, fault name, group, global
-// slice or entity index), so sweeps over learners stay paired. `gap.mean_s` is per target: for
-// "each": "chip" the reader has divided by the chips of a slice already. An entry whose targets
-// differ in chips per slice becomes several Faults of one name, one per gap; a group is never
-// split, so streams stay paired.
+// slice or entity index), so sweeps over learners stay paired. A target of `units` > 1 (chips or
+// hosts) breaks when one of them does: `gap.mean_s` is that of one unit. An entry whose targets
+// differ in units becomes several Faults of one name; a group is never split, so streams stay
+// paired.
 struct Fault {
   std::string name;
   FaultKind kind = FaultKind::kSliceDown;
@@ -187,7 +227,12 @@ struct Fault {
   Law gap;                // random: time to the next, on the exposure axis
   Law away;               // random: time until repaired
   Exposure exposure = Exposure::kWall;
-  double factor = 1.0;  // link_slow: share of capacity left; straggler: step time × this
+  double factor = 1.0;  // link_slow: share of capacity left; straggler, storage_slow: time × this
+  double notice_s = 0.0;  // announced so long before the chips go; counted from the drawn date
+  int together = 1;       // so many consecutive targets of one learner (0: all targets) fail as one
+  std::int64_t units = 1;  // random: chips or hosts in one target that each own a renewal process
+  double offender_share = 0.0;   // random: this share of the units …
+  double offender_events = 0.0;  // … carries this share of the faults; both 0: all alike
   double events_per_s_nominal =
       0.0;  // random: expected events a second at full exposure, all targets
 };
@@ -199,7 +244,8 @@ struct PlanFile {
   std::string path;  // absolute
 };
 
-// One line of a concrete plan (a file {"plan": …} or written by `skerry plan`). Wall dates.
+// One line of a concrete plan (a file {"plan": …} or written by `skerry plan`). Wall dates. It
+// takes effect at at_s + notice_s and for for_s from then on.
 struct PlanLine {
   double at_s = 0.0;
   double for_s = kNever;
@@ -207,6 +253,7 @@ struct PlanLine {
   Target target;
   double factor = 1.0;
   std::string source;  // name of the fault entry
+  double notice_s = 0.0;
 };
 
 // ---------------------------------------------------------------- training
@@ -241,15 +288,15 @@ struct TrainingOfProtocol {
 struct Training {
   bool on = false;
   TrainedModel model;
-  std::string corpus;        // "kjv" or an absolute path (made from one relative to the scenario)
-  std::string corpus_label;  // as it was written
+  std::string corpus;  // "kjv", "jargon" or an absolute path (from one relative to the scenario)
+  std::string corpus_label;  // "kjv", "jargon" or the file's name without folders
   double held_out_share = 0.05;  // the end of the text
   int evaluation_windows = 128;
   int evaluations = 40;        // points on the loss curve, evenly spaced in charged tokens
   int warm_start_steps = 100;  // synchronous steps before t = 0, off the clock
   int seeds = 1;               // how many of the scenario's seeds are trained
   int gradient_shards = 1;
-  std::optional<double> target_loss;            // absolute; else relative to the baseline row:
+  std::optional<double> target_loss;            // absolute, nats per byte; else relative to the baseline row:
   double target_loss_over_baseline = 0.05;      // (1 + this) × the baseline's final loss
   std::vector<TrainingOfProtocol> of_protocol;  // one per Scenario::protocols
 };
@@ -302,8 +349,8 @@ struct Scenario {
 // sweeps over counts stay paired. 1 without a spread.
 double spread_factor(const Scenario& scenario, std::uint64_t seed, int learner);
 
-// Nominal bytes/s of a port or link; kUnlimited when it has no capacity of its own (then it can be cut, but
-// not slowed). Requires a port or a link.
+// Nominal bytes/s of a port or link; kUnlimited when it has no capacity of its own (then it can be
+// cut, but not slowed). Requires a port or a link.
 double nominal_capacity_Bps(const Scenario& scenario, const Target& target);
 
 }  // namespace skerry

@@ -94,6 +94,13 @@ NodePtr islands_spec() {
               .note("1"),
           key("slices_total", integer(1, 1e6),
               "Slices of all `count` learners together; must divide."),
+          key("spares", integer(0, 1e6),
+              "Idle slices of each learner that stand in for broken ones; not counted in chips. "
+              "recovery.spare_swap says how long the swap takes.")
+              .defaults(0),
+          key("chips_per_host", integer(1, 1e6),
+              "Chips that share a host, for faults of each host; must divide those of a slice.")
+              .note("that of the device's catalog entry"),
           duration("step", 0.0, true, "Time of one inner step at full strength.")
               .note("6 x parameters x tokens_per_learner_step / (chips x peak x mfu)"),
           key("step_time_factor",

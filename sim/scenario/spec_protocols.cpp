@@ -67,6 +67,14 @@ NodePtr recovery_spec(bool with_defaults) {
           "detection", 0.0, false,
           "Silence until a loss is acted upon. A lost slice is noticed within slice_down already.")
           .defaults(0.0),
+      duration("hang_detection", 0.0, false,
+               "The same for a hang, which gives no error: the watchdog's time-out.")
+          .defaults(600.0)
+          .assumed(),
+      duration("spare_swap", 0.0, false,
+               "Until a spare has taken the place of a broken slice (islands with spares).")
+          .defaults(90.0)
+          .assumed(),
       duration("slice_down", 0.0, false,
                "Pause of a learner (elastic data-parallel: of all) that goes on with fewer slices.")
           .defaults(13.0)
@@ -99,6 +107,29 @@ NodePtr recovery_spec(bool with_defaults) {
       duration("checkpoint_restore", 0.0, false, "Reading a checkpoint back.")
           .defaults(60.0)
           .assumed(),
+      key("rejoin_from", word({"peer", "syncer"}),
+          "DiLoCo rows: where a learner that lost its state gets one. peer: parameters and inner "
+          "optimizer state of another learner, 3 x the model over the real links. syncer: the global "
+          "parameters of its own shard, with fresh inner state.")
+          .defaults("peer"),
+      key("donors", integer(1, 64, "learners"),
+          "DiLoCo rows: peers in different regions that send equal parts of the state at once; one "
+          "lost, all begin again.")
+          .defaults(1),
+      key("limit_steps", integer(1, 1e9, "steps of the syncer's clock"),
+          "DiLoCo rows: longest recovery from the first fragment to joining; the paper's rule is "
+          "sync_period_steps. Beyond it when_late decides.")
+          .note("no limit"),
+      key("when_late", word({"admit", "fresh_inner_state", "refuse"}),
+          "DiLoCo rows, with limit_steps. admit: join with the copied state, however old. "
+          "fresh_inner_state: join with the global parameters instead. refuse: begin the recovery "
+          "again.")
+          .defaults("admit"),
+      key("snapshot_every_steps", integer(1, 1e9, "steps of the syncer's clock"),
+          "DiLoCo rows: T_c, clocks at which the syncer starts a snapshot (marker algorithm, costs no "
+          "time). A lost shard is restored from the newest complete one and fetches what came after; "
+          "without one it fetches the whole model.")
+          .note("never"),
   };
   std::vector<Field> own = fields;
   if (!with_defaults) {
@@ -125,6 +156,11 @@ NodePtr protocols_spec() {
           "Over the learners' regions. hierarchical_ring: first inside each region, free there. "
           "star: its hub is the region of the first learner unless star_at names one.")
           .note("hierarchical_ring"),
+      key("exchange", word({"on", "off"}),
+          "off, for fault studies: nothing is sent and nothing waits for the network; the exchange is "
+          "taken as perfect, so a crash costs a learner of the DiLoCo family its step in progress "
+          "only. Not with training.")
+          .note("on"),
       key("buckets", integer(1, 1e5), "Gradient buckets that leave during the backward pass.")
           .note("64"),
       key("backward_share", share(true, true), "Share of a step that is backward pass.")

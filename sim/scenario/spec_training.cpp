@@ -1,4 +1,5 @@
 // Keys of training: all that learning needs, and nothing that moves a byte or a date.
+#include "kernels/text.hpp"
 #include "sim/scenario/spec_parts.hpp"
 
 namespace skerry::reader {
@@ -72,7 +73,12 @@ NodePtr model_spec() {
            key("width", integer(1, 1024), "Width; a multiple of the heads.").note("the preset's"),
            key("heads", integer(1, 64), "Attention heads.").note("the preset's"),
            key("context", integer(1, 1024, "tokens"), "Window length.").note("the preset's"),
-           key("vocabulary", integer(256, 256), "Tokens are bytes.").note("256"),
+           key("vocabulary", integer(kernels::kByteTokens, kernels::kLargestVocabulary, "tokens"),
+               "Tokens: 256 are the bytes; each one more is the pair of neighbouring tokens that "
+               "stands most often in the part of the corpus to train on (ties: smallest ids), "
+               "joined. No token crosses the end of a word, of a number or of a run of other "
+               "signs; a word begins with the space before it. Losses stay in nats per byte.")
+               .note("256"),
            key("batch", integer(1, 1024, "windows"), "Windows of one step of one learner.")
                .note("the preset's"),
        })},
@@ -92,12 +98,19 @@ NodePtr training_spec() {
       {
           key("model", model_spec(), "The small model that is really trained.").defaults("default"),
           key("corpus", path_text(),
-              "\"kjv\" (built in) or a file, relative to the scenario's folder; read as bytes.")
+              "\"kjv\" (built in: the first MiB of the King James Bible), \"jargon\" (the Jargon "
+              "File, "
+              "1.7 MB, from Debian's package jargon-text, which must be installed) or a file of "
+              "any "
+              "bytes, relative to the scenario's folder (one called jargon: ./jargon).")
               .defaults("kjv"),
           key("held_out_share", share(false, false), "End of the text that is kept for evaluation.")
               .defaults(0.05),
           key("evaluation_windows", integer(1, 65536, "windows"),
-              "Fixed windows of one evaluation.")
+              "Windows of one evaluation, at fixed tokens of the held-out text. The loss is the "
+              "sum "
+              "over their tokens divided by the bytes that these stand for: nats per byte, "
+              "whatever the vocabulary.")
               .defaults(128),
           key("evaluations", integer(1, 10000),
               "Points on the loss curve, evenly spaced in charged tokens.")
@@ -117,7 +130,7 @@ NodePtr training_spec() {
           key("gradient_shards", integer(1, 1024),
               "Parts of one batch whose gradients are summed in fixed order.")
               .defaults(1),
-          key("target_loss", positive(100.0, "nats"), "Loss whose date is reported."),
+          key("target_loss", positive(100.0, "nats per byte"), "Loss whose date is reported."),
           key("target_loss_over_baseline", number(0.0, 100.0),
               "The same, as (1 + this) x the final loss of the baseline row.")
               .defaults(0.05),

@@ -150,7 +150,14 @@ struct Abandon {               // a round that will never finish, and why it was
 struct Copy {
   double t = 0;
   std::int64_t donor_step = 0;
-  int learner = 0, donor = -1;
+  int learner = 0, donor = -1;   // of several donors the first
+  double began = 0;              // date at which it had chips and contact, and asked
+  std::int64_t age_steps = 0;    // syncer steps since t_s: the age of the inner optimizer state
+};
+struct Snapshot {                // the syncer's snapshot of clock `clock` is complete
+  double t = 0;
+  double began = 0;
+  std::int64_t clock = 0;
 };
 struct Join {                  // learner takes part (again), with `step` steps done
   double t = 0;
@@ -198,6 +205,6 @@ struct End {
 using Fact = std::variant<fact::Steps, fact::Phase, fact::CutStep, fact::Lost, fact::FaultHit,
                           fact::Repaired, fact::Close, fact::Pull, fact::Weigh, fact::Merge,
                           fact::OuterStep, fact::Overwrite, fact::Abandon, fact::Copy, fact::Join,
-                          fact::Leave, fact::Reduce, fact::Save, fact::RollBack>;
+                          fact::Leave, fact::Reduce, fact::Save, fact::RollBack, fact::Snapshot>;
 
 }  // namespace skerry

@@ -70,6 +70,8 @@ class Fit {
         return below(target.part, 2, "port");
       case TargetKind::kLink:
         return below(target.index, count(scenario_.links), "link");
+      case TargetKind::kStorage:
+        return below(target.index, 1, "storage");
     }
   }
 

@@ -71,14 +71,16 @@ void Curve::evaluate(const Progress& progress, std::span<const float> global) {
   while (total_ > 0 && progress.tokens >= total_ * next_ / evaluations_ * (1 - kRounding))
     ++next_;
   const double loss = trainer_.held_out_loss(global);
+  const LossPoint point{progress.simulated_s, progress.tokens, progress.trained_tokens, loss};
   if (!std::isfinite(loss)) {
     result_.diverged = true;
+    result_.not_finite = point;
     return;
   }
   if (result_.curve.empty()) result_.start = result_.best = loss;
   result_.best = std::min(result_.best, loss);
   result_.final = loss;
-  result_.curve.push_back({progress.simulated_s, progress.tokens, progress.trained_tokens, loss});
+  result_.curve.push_back(point);
 }
 
 }  // namespace skerry::train

@@ -35,6 +35,7 @@ TrainResult replay(const Scenario& scenario, int index, const Tape& tape, int th
   TrainResult result = protocol.family == Family::kDataParallel
                            ? train::replay_data_parallel(scenario, tape, trainer, progress)
                            : train::replay_diloco(scenario, protocol, tape, trainer, progress);
+  result.bytes_per_token = trainer.corpus().held_out_bytes_per_token;
   result.fingerprint = fingerprint_of(result.parameters);
   return result;
 }

@@ -20,15 +20,17 @@ struct LossPoint {
   double simulated_s = 0;
   double tokens = 0;          // charged, net
   double trained_tokens = 0;  // of the same steps; the warm start does not count
-  double loss = 0;            // held-out, nats per token, of the global model
+  double loss = 0;            // held-out, nats per byte, of the global model
 };
 
 struct TrainResult {
   std::vector<LossPoint> curve;           // first point at t = 0 (after the warm start)
   bool diverged = false;                  // a loss was not finite: the curve ends before it
+  LossPoint not_finite;                   // that point, when diverged
   double start = 0, final = 0, best = 0;  // of the curve's points; 0 without any
   std::vector<float> parameters;          // of the global model at the end
   std::string fingerprint;                // 16 hex digits over `parameters`
+  double bytes_per_token = 1;             // of the held-out text
   double outer_rounds = 0;                // outer steps that moved something, per fragment, mean
 };
 

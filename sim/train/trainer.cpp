@@ -66,7 +66,8 @@ Trainer::Trainer(const Scenario& scenario, int protocol, std::uint64_t seed, dou
              static_cast<float>(optimizers_.inner.epsilon),
              static_cast<float>(optimizers_.inner.weight_decay)},
       total_steps_(training_.warm_start_steps + horizon_steps),
-      corpus_(load_corpus(training_)) {
+      corpus_(load_corpus(training_)),
+      held_out_bytes_(held_out_bytes(corpus_, shape_.T, training_.evaluation_windows)) {
   const int shards = training_.gradient_shards;
   if (shards < 1 || shape_.B % shards != 0) {
     throw BadInput("", "/training/gradient_shards",
@@ -108,7 +109,7 @@ int Trainer::shard_gradient(std::span<const float> parameters, std::int64_t numb
   RandomStream stream(seed_, streams_[static_cast<std::size_t>(batch.learner)],
                       static_cast<std::uint64_t>(number));
   for (int row = 0; row < (shard + 1) * rows; ++row) {
-    const std::size_t start = stream.below(corpus_.training_bytes - context);
+    const std::size_t start = stream.below(corpus_.training_tokens - context);
     if (row < shard * rows) continue;
     const std::size_t at = static_cast<std::size_t>(row - shard * rows) * context;
     fill_window(corpus_, start, std::span(w.inputs).subspan(at, context),
@@ -221,7 +222,7 @@ double Trainer::held_out_loss(std::span<const float> parameters) {
   double sum = 0.0;
   for (const double s : window_sums_)
     sum += s;
-  return sum / (static_cast<double>(windows) * shape_.T);
+  return sum / held_out_bytes_;
 }
 
 }  // namespace skerry::train

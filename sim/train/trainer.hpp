@@ -40,6 +40,7 @@ class Trainer {
   const kernels::ModelShape& shape() const { return shape_; }
   const TrainingOfProtocol& optimizers() const { return optimizers_; }
   int threads() const { return threads_; }
+  const Corpus& corpus() const { return corpus_; }
   std::int64_t warm_start_steps() const { return training_.warm_start_steps; }
 
   // Trained tokens of a step of `charged` tokens: the same share of B·T, rounded.
@@ -62,7 +63,8 @@ class Trainer {
   // parallel. With one batch: the bits of step().
   void synchronous_step(State& state, std::int64_t number, const std::vector<Batch>& batches);
 
-  // Mean loss over the held-out windows in nats per token; batches in parallel, summed in order.
+  // Loss over the held-out windows in nats per byte, whatever the vocabulary: the sum of the losses
+  // of their tokens over the bytes that these stand for. Batches in parallel, summed in order.
   double held_out_loss(std::span<const float> parameters);
 
   // Mean gradient of rows [shard·B/S, (shard+1)·B/S) of the learner's batch; returns the tokens
@@ -90,6 +92,7 @@ class Trainer {
   kernels::AdamW adamw_;
   double total_steps_;  // warm start and horizon
   Corpus corpus_;
+  double held_out_bytes_;             // behind the targets of one evaluation
   std::vector<std::string> streams_;  // purpose of each learner's random stream
   std::vector<Worker> workers_;
   std::vector<std::vector<float>> gradients_;  // of synchronous_step: learner-major, then shard

@@ -5,7 +5,6 @@
 #include "kernels/ops.hpp"
 #include "kernels/optimizer.hpp"
 #include "kernels/parallel.hpp"
-#include "kernels/text.hpp"
 #include "tests/kernels/support.hpp"
 
 using namespace support;
@@ -153,10 +152,4 @@ TEST_CASE("elementwise exponential of both builds, through softmax of far-apart 
       CHECK((before[i] < -80.0f ? x[i] == 0.0f : off <= 4e-7 * good));
     }
   }
-}
-
-TEST_CASE("text as bytes") {
-  const Tokens good{65, 255, 10, 0};
-  CHECK(byte_tokens(std::string_view("A\xff\n\0", 4)) == good);
-  CHECK(byte_tokens("").empty());
 }

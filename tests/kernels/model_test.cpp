@@ -115,6 +115,27 @@ TEST_CASE("loss and every gradient tensor agree with the double-precision refere
   }
 }
 
+TEST_CASE("every odd length, head size and batch together: loss and gradients") {
+  for (const int T : {48, 33, 1}) {
+    for (const int head_size : {8, 24, 32}) {
+      for (const int B : {1, 3}) {
+        const ModelShape s{.L = 1, .C = 2 * head_size, .H = 2, .T = T, .V = 97, .B = B};
+        CAPTURE(T);
+        CAPTURE(head_size);
+        CAPTURE(B);
+        const Floats p = hashed_parameters(s);
+        const Batch b = batch_for(s, 15);
+        const reference::Result good = reference::Model(s).run(widened(p), b.in, b.target);
+        for (const Isa isa : builds()) {
+          CAPTURE(isa_name(isa));
+          const Selected selected(isa);
+          compare(s, run(s, p, b), good);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("masked targets: mean over the rest, any place") {
   for (const Case& c : kCases) {
     if (rows(c.shape) < 4) continue;

@@ -74,6 +74,42 @@ TEST_CASE("clipping: 3-4-5") {
   });
 }
 
+TEST_CASE(
+    "AdamW, clipping and Nesterov against plain loops in double, at lengths that fill no vector") {
+  for_builds([] {
+    for (const std::size_t n : {1UL, 15UL, 17UL, 33UL, 1003UL}) {
+      CAPTURE(n);
+      const AdamW config{.weight_decay = 0.3f};
+      Floats p = hashed_floats(1, n), m(n), v(n), q = p, outer(n);
+      std::vector<double> pd = widened(p), md(n), vd(n), qd = pd, outer_d(n);
+      for (int step = 1; step <= 7; ++step) {
+        Floats g = hashed_floats(static_cast<std::uint64_t>(step) + 1, n, 2.0f);
+        std::vector<double> gd = widened(g);
+        const double length = norm(g), factor = length > 0.5 ? 0.5 / length : 1.0;
+        CHECK(std::abs(clip_by_norm(g, 0.5) - length) <= 1e-12 * length);
+        adamw_step(config, 1e-2f, step, g, p, m, v);
+        nesterov_step(0.7f, 0.9f, g, q, outer);
+        for (std::size_t i = 0; i < n; ++i) {
+          gd[i] *= factor;
+          md[i] = 0.9 * md[i] + 0.1 * gd[i];
+          vd[i] = 0.95 * vd[i] + 0.05 * gd[i] * gd[i];
+          const double mean = md[i] / (1 - std::pow(0.9, step));
+          const double square = vd[i] / (1 - std::pow(0.95, step));
+          pd[i] = pd[i] * (1 - 1e-2 * 0.3) - 1e-2 * mean / (std::sqrt(square) + 1e-8);
+          outer_d[i] = 0.9 * outer_d[i] + gd[i];
+          qd[i] -= 0.7 * (gd[i] + 0.9 * outer_d[i]);
+        }
+        CHECK(relative_error(g, gd) <= 1e-6);
+      }
+      CHECK(relative_error(m, md) <= 1e-6);
+      CHECK(relative_error(v, vd) <= 1e-6);
+      CHECK(relative_error(p, pd) <= 2e-6);
+      CHECK(relative_error(outer, outer_d) <= 1e-6);
+      CHECK(relative_error(q, qd) <= 1e-6);
+    }
+  });
+}
+
 TEST_CASE("add_scaled is one fma each") {
   for_builds([] {
     Floats sum = hashed_floats(1, 37);

@@ -14,7 +14,9 @@ using namespace skerry::test;
 
 namespace {
 
+// Files from before there was a notice.
 const std::string kHeader = "at_s,for_s,kind,target,factor,source\n";
+const std::string kWritten = "at_s,for_s,kind,target,factor,notice_s,source\n";
 
 std::string refusal(const std::string& text) {
   try {
@@ -61,23 +63,32 @@ TEST_CASE("names of kinds and targets; slices and learners count from one") {
 TEST_CASE("one plan, line by line") {
   const std::vector<PlanLine> plan{
       {0.1, 300, FaultKind::kSliceDown, {TargetKind::kSlice, 1, 0}, 1, "chips"},
-      {7200, kNever, FaultKind::kRegionDark, {TargetKind::kRegion, 1, 0}, 1, "dark"},
+      {7200, kNever, FaultKind::kRegionDark, {TargetKind::kRegion, 1, 0}, 1, "dark", 30},
       {7300, 60, FaultKind::kLinkSlow, {TargetKind::kPort, 0, 1}, 0.25, "congestion.1"},
-      {7400, 0, FaultKind::kStraggler, {TargetKind::kLearner, 0, 0}, 1.5, "slow"}};
-  const std::string text = kHeader +
-                           "0.1,300,slice_down,west.2/slice.1,1,chips\n"
-                           "7200,,region_dark,us-east5,1,dark\n"
-                           "7300,60,link_slow,us-west1.down,0.25,congestion.1\n"
-                           "7400,0,straggler,west.1,1.5,slow\n";
+      {7400, 0, FaultKind::kStraggler, {TargetKind::kLearner, 0, 0}, 1.5, "slow"},
+      {7400, 1, FaultKind::kHang, {TargetKind::kSlice, 0, 3}, 1, "h"},
+      {7400, 2, FaultKind::kShardLost, {TargetKind::kRegion, 0, 0}, 1, "l"},
+      {7400, 3, FaultKind::kCorruption, {TargetKind::kLearner, 1, 0}, 1, "c"},
+      {7400, 4, FaultKind::kStorageSlow, {TargetKind::kStorage, 0, 0}, 8, "s"}};
+  const std::string text = kWritten +
+                           "0.1,300,slice_down,west.2/slice.1,1,0,chips\n"
+                           "7200,,region_dark,us-east5,1,30,dark\n"
+                           "7300,60,link_slow,us-west1.down,0.25,0,congestion.1\n"
+                           "7400,0,straggler,west.1,1.5,0,slow\n"
+                           "7400,1,hang,west.1/slice.4,1,0,h\n"
+                           "7400,2,shard_lost,us-west1,1,0,l\n"
+                           "7400,3,corruption,west.2,1,0,c\n"
+                           "7400,4,storage_slow,storage,8,0,s\n";
   CHECK(plan_to_csv(west(2, 8), plan) == text);
   const std::vector<PlanLine> again = plan_from_csv(west(2, 8), text, "plan.csv");
-  REQUIRE(again.size() == 4);
+  REQUIRE(again.size() == 8);
   CHECK(again[1].for_s == kNever);
+  CHECK(again[1].notice_s == 30.0);
   CHECK(again[2].target.kind == TargetKind::kPort);
   CHECK(again[2].target.part == 1);
   CHECK(again[3].factor == 1.5);
   CHECK(again[3].source == "slow");
-  CHECK(plan_from_csv(west(2, 8), text.substr(0, text.size() - 1), "p").size() == 4);
+  CHECK(plan_from_csv(west(2, 8), text.substr(0, text.size() - 1), "p").size() == 8);
   CHECK(plan_from_csv(west(2, 8), kHeader, "p").empty());
 }
 
@@ -115,9 +126,13 @@ TEST_CASE("a plan of random faults comes back bit for bit and plays the same") {
 }
 
 TEST_CASE("the header and the columns") {
-  check_refused("", "line 1", "expected 'at_s,for_s,kind,target,factor,source'");
-  check_refused("at_s,for_s,kind,target,source,factor\n", "line 1", "found 'at_s");
-  check_refused("0,1,slice_down,west.1/slice.1,1,a\n", "line 1", "found '0,1");
+  check_refused("", "line 1", "expected a header");
+  check_refused("at_s,for_s,kind,target,weight\n", "line 1",
+                "expected the columns at_<unit>, kind");
+  check_refused("at_s,kind\n", "line 1", "found 'at_s,kind'");
+  check_refused("at_s,at_h,kind,target\n", "line 1", "two columns of at_<unit>");
+  check_refused("at_s,kind,kind,target\n", "line 1", "found the column 'kind' twice");
+  check_refused("0,1,slice_down,west.1/slice.1,5,a\n", "line 1", "found '0,1");
   check_refused("\n" + kHeader, "line 1", "found ''");
   check_row_refused("", "1 columns");
   check_row_refused("1,2,slice_down,west.1/slice.1,1", "5 columns");
@@ -132,7 +147,7 @@ TEST_CASE("numbers are finite and not negative") {
   }
   check_row_refused("1,-2,slice_down,west.1/slice.1,1,a", "for_s is '-2'");
   check_row_refused("1,inf,slice_down,west.1/slice.1,1,a", "for_s is 'inf'");
-  check_row_refused("1,2,slice_down,west.1/slice.1,,a", "factor is ''");
+  check_row_refused("1,2,slice_down,west.1/slice.1,x,a", "factor is 'x'");
   CHECK(refusal(kHeader + "0,0,slice_down,west.1/slice.1,1,a\n") == "");
 }
 
@@ -164,9 +179,14 @@ TEST_CASE("factors: where the kind has one, in its range, and one value at a dat
   check_row_refused("1,2,link_slow,us-east5.up,0,a", "above 0 and at most 1");
   check_row_refused("1,2,link_slow,us-east5.up,1.5,a", "above 0 and at most 1");
   check_row_refused("1,2,straggler,west.1,0,a", "above 0");
+  check_row_refused("1,2,straggler,west.1,,a", "straggler needs a factor");
+  check_row_refused("1,2,storage_slow,storage,1,a", "storage_slow must be above 1");
+  check_row_refused("1,2,storage_slow,west.1,2,a", "cannot hit 'west.1', expected storage");
+  check_row_refused("1,2,slice_down,storage,1,a", "'storage' is not in");
+  CHECK(refusal(kHeader + "1,2,slice_down,west.1/slice.1,,a\n") == "");
 
   const std::string slow = kHeader + "5,2,link_slow,us-east5.up,0.5,a\n";
-  check_refused(slow + "9,2,link_cut,us-east5.up,1,a\n5,3,link_slow,us-east5.up,0.25,b\n", "line 4",
+  check_refused(slow + "5,2,link_cut,us-east5.up,1,a\n5,3,link_slow,us-east5.up,0.25,b\n", "line 4",
                 "line 2");
   CHECK(refusal(slow + "5,3,link_slow,us-east5.up,0.5,b\n") == "");
   CHECK(refusal(slow + "6,3,link_slow,us-east5.up,0.25,b\n") == "");
@@ -177,7 +197,8 @@ TEST_CASE("factors: where the kind has one, in its range, and one value at a dat
 TEST_CASE("sources are names") {
   check_row_refused("1,2,slice_down,west.1/slice.1,1,", "source is ''");
   check_row_refused("1,2,slice_down,west.1/slice.1,1,a b", "source is 'a b'");
-  check_row_refused("1,2,slice_down,west.1/slice.1,1,\"a\"", "source is");
+  check_row_refused("1,2,slice_down,west.1/slice.1,1,\"a", "a quote that is not closed");
+  check_row_refused("1,2,slice_down,west.1/slice.1,1,\"a\"b", "text behind a quoted cell");
   CHECK(refusal(kHeader + "1,2,slice_down,west.1/slice.1,1,Chips_2.x-y\n") == "");
 }
 
@@ -189,7 +210,7 @@ TEST_CASE("any bytes: refused or read, never worse, and the message stays short 
   int refused = 0;
   for (int round = 0; round < 3000; ++round) {
     std::string text = good;
-    const std::size_t at = kHeader.size() + random.below(text.size() - kHeader.size());
+    const std::size_t at = kWritten.size() + random.below(text.size() - kWritten.size());
     if (random.below(2) == 0) {
       text[at] = static_cast<char>(random.below(256));
     } else {
@@ -213,6 +234,38 @@ TEST_CASE("what has no capacity of its own cannot be slowed") {
   Scenario scenario = west(1, 2);
   scenario.regions[1].up_Bps = kUnlimited;
   const std::string head = "at_s,for_s,kind,target,factor,source\n";
-  CHECK_THROWS_AS(plan_from_csv(scenario, head + "5,3,link_slow,us-east5.up,0.5,b\n", "p"), BadInput);
+  CHECK_THROWS_AS(plan_from_csv(scenario, head + "5,3,link_slow,us-east5.up,0.5,b\n", "p"),
+                  BadInput);
   CHECK_NOTHROW(plan_from_csv(scenario, head + "5,3,link_slow,us-east5.down,0.5,b\n", "p"));
+}
+
+TEST_CASE("columns in any order and unit; what is absent has its default") {
+  const auto plan = plan_from_csv(west(2, 8),
+                                  "kind,target,at_min,for_h,notice_min\n"
+                                  "island_down,west.2,1,,2\n"
+                                  "slice_down,west.1/slice.2,1.5,0.5,\n",
+                                  "p", "trace");
+  REQUIRE(plan.size() == 2);
+  CHECK(plan[0].at_s == 60.0);
+  CHECK(plan[0].for_s == kNever);
+  CHECK(plan[0].notice_s == 120.0);
+  CHECK(plan[0].source == "trace");
+  CHECK(plan[1].at_s == 90.0);
+  CHECK(plan[1].for_s == 1800.0);
+  CHECK(plan[1].notice_s == 0.0);
+  CHECK(plan[1].factor == 1.0);
+  const auto least = plan_from_csv(west(1, 2), "at_days,kind,target\n2,island_down,west.1\n", "p");
+  REQUIRE(least.size() == 1);
+  CHECK(least[0].at_s == 172800.0);
+  CHECK(least[0].source == "plan");
+}
+
+TEST_CASE("lines in order of date; notice where chips go away") {
+  check_refused(kHeader + "5,2,island_down,west.1,1,a\n4.5,2,island_down,west.2,1,a\n", "line 3",
+                "trace out of order");
+  CHECK(refusal(kHeader + "5,2,island_down,west.1,1,a\n5,2,island_down,west.2,1,a\n") == "");
+  check_refused("at_s,kind,target,notice_s\n5,link_cut,us-east5.up,3\n", "line 2",
+                "notice of link_cut must be 0");
+  check_refused("at_s,kind,target,notice_s\n5,island_down,west.1,-3\n", "line 2",
+                "notice_s is '-3'");
 }

@@ -74,6 +74,38 @@ TEST_CASE("a final loss that is not a number is null, never a number") {
   CHECK(summary_to_json(r).find("nan") == std::string::npos);
 }
 
+TEST_CASE("a diverged run says so with the loss that was found, and has no final loss") {
+  TrainResult result;
+  result.diverged = true;
+  result.curve = {{0, 0, 0, 2.5}};
+  result.start = result.best = result.final = 2.5;
+  result.not_finite = {10, 4000, 256, std::numeric_limits<double>::infinity()};
+  RunRecord r = testing::record("data_parallel", 1, 2);
+  set_training(r, result);
+  CHECK(r.summary.status == "diverged");
+  CHECK(metric_of(r, "loss.start").value == 2.5);
+  CHECK_FALSE(metric_of(r, "loss.final").value);
+  REQUIRE_FALSE(r.warnings.empty());
+  CHECK(r.warnings.back() ==
+        "W21: diverged: found a loss of infinity after 4000 tokens, allowed a finite one; a lower "
+        "/training/inner/rate helps");
+  result.curve.clear();
+  set_training(r, result);
+  CHECK_FALSE(metric_of(r, "loss.start").value);
+}
+
+TEST_CASE("bytes per token are shown where a token is not a byte") {
+  TrainResult result;
+  RunRecord r = testing::record("data_parallel", 1, 2);
+  set_training(r, result);
+  CHECK_FALSE(metric_of(r, "loss.bytes_per_token").found);
+  result.bytes_per_token = 2.5;
+  set_training(r, result);
+  CHECK(metric_of(r, "loss.bytes_per_token").value == 2.5);
+  const std::string text = summary_to_json(r);
+  CHECK(summary_to_json(summary_from_json(text, "s")) == text);
+}
+
 TEST_CASE("the long table has one row a run, and a column for what any run has") {
   RunRecord gone = testing::record("data_parallel", 2, 0);
   gone.summary.status = "failed";

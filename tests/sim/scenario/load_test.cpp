@@ -85,7 +85,8 @@ TEST_CASE("the main job reads as its authors mean it") {
   REQUIRE(scenario.faults.size() == 2);
   // 4 slices × 4 learners + 3 slices × 4 learners; 8 chips a slice: 4 days / 8
   CHECK(scenario.faults[0].targets.size() == 28);
-  CHECK(scenario.faults[0].gap.mean_s == 4.0 * 86400.0 / 8.0);
+  CHECK(scenario.faults[0].gap.mean_s == 4.0 * 86400.0);
+  CHECK(scenario.faults[0].units == 8);
   // 224 chips / 4 days over 4 hours: 9.3 events
   CHECK(scenario.faults[0].events_per_s_nominal * 4.0 * 3600.0 == doctest::Approx(224.0 / 24.0));
   CHECK(scenario.faults[1].at_s == 7200.0);
@@ -115,7 +116,7 @@ TEST_CASE("every shipped scenario loads, and its resolved copy is a fixed point"
     const std::string path = entry.path().string();
     if (!path.ends_with(".json") || has(path, "/catalog/")) continue;
     const Json document = Json::parse(file_text(path));
-    if (document.value("skerry", "") != "scenario/1") continue;
+    if (!document.is_object() || document.value("skerry", "") != "scenario/1") continue;
     CAPTURE(path);
     const Loaded loaded = load_scenario(path);
     check_stable(loaded, entry.path().parent_path().string());

@@ -33,7 +33,27 @@ Json rich() {
         {"target", {"us-west1.up", "us-west1>us-east5"}},
         {"at_min", 5},
         {"factor", 0.5}}},
-      {"c", {{"kind", "straggler"}, {"target", "w*.1"}, {"at_s", 5}, {"factor", 3}}}};
+      {"c", {{"kind", "straggler"}, {"target", "w*.1"}, {"at_s", 5}, {"factor", 3}}},
+      {"d",
+       {{"kind", "hang"},
+        {"each", "host"},
+        {"law", {{"kind", "weibull"}, {"shape", 0.7}, {"scale_days", 90}}},
+        {"repeat_offenders", {{"share_of_hosts", 0.1}, {"share_of_failures", 0.4}}},
+        {"away", {{"law", {{"kind", "lognormal"}, {"sigma", 1.4}, {"median_h", 1}}}}}}},
+      {"e",
+       {{"kind", "slice_down"},
+        {"each", "rack"},
+        {"rack_slices", 2},
+        {"notice_min", 5},
+        {"law", {{"kind", "empirical"}, {"values", {1, 2, 6}}, {"unit", "days"}}},
+        {"away", {{"law", {{"kind", "gamma"}, {"shape", 2}}}, {"mean_h", 1}}}}},
+      {"f",
+       {{"kind", "partition"},
+        {"target", "us-east5"},
+        {"mean_between_days", 9},
+        {"together", "all"},
+        {"away", {{"law", "constant"}, {"mean_min", 5}}}}},
+      {"g", {{"kind", "storage_slow"}, {"at_s", 5}, {"factor", 3}}}};
   document["recovery"] = {{"restart_s", 24}, {"detection_s", 5}};
   document["training"] = {{"model", {{"preset", "quick"}, {"batch", 4}}},
                           {"merge", "mean"},
@@ -100,7 +120,8 @@ void edit(Json& document, RandomStream& random) {
   } else if (choice == 1 && place.is_object()) {
     static const std::vector<std::string> keys = {"quorum", "fragments", "at_s",        "for_h",
                                                   "each",   "preset",    "chips_total", "slices",
-                                                  "step_s", "about"};
+                                                  "step_s", "about",    "together",    "kind",
+                                                  "shape",  "notice_s",  "rack_slices", "median_s"};
     place[keys[random.below(keys.size())]] = odd_value(random);
   } else if (choice == 2 && place.is_number()) {
     place = place.get<double>() * (random.uniform() < 0.5 ? 2.0 : 0.5);

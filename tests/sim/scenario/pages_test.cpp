@@ -36,7 +36,7 @@ TEST_CASE("explain: meaning, range, default, presets, alternatives") {
   CHECK(has(quorum, "decoupled_diloco: 1"));
   CHECK(has(quorum, "allowed: an integer >= 1"));
   CHECK(has(explain_pointer("/faults/*/away/mean"), "mean_ms, mean_s, mean_min, mean_h"));
-  CHECK(has(explain_pointer("/faults/dark/away/mean_min"), "default: none, the key is required"));
+  CHECK(has(explain_pointer("/faults/dark/away/mean_min"), "default: none; required unless the law"));
   CHECK(has(explain_pointer("/recovery/slice_down_s"), "default: 13.0 s (assumed, not measured)"));
   CHECK(has(explain_pointer("/training/model/width"), "the preset's"));
   CHECK(has(explain_pointer("/expect/*/why"), "required"));

@@ -69,12 +69,12 @@ TEST_CASE("masked tokens are the last of the batch") {
   kernels::ModelShape one = trainer.shape();
   one.B = 1;
   kernels::Workspace workspace(one);
-  const train::Corpus corpus = train::load_corpus(s.training);
+  const Corpus corpus = train::load_corpus(s.training);
   RandomStream stream(1, "train.data/0", 4);
   std::vector<float> sum(gradient.size()), part(gradient.size());
   for (const int tokens : {16, 5}) {
     std::vector<std::int32_t> inputs(16), targets(16);
-    train::fill_window(corpus, stream.below(corpus.training_bytes - 16), inputs, targets);
+    train::fill_window(corpus, stream.below(corpus.training_tokens - 16), inputs, targets);
     std::fill(targets.begin() + tokens, targets.end(), -1);
     kernels::forward_backward(one, state.parameters, inputs, targets, part, workspace);
     kernels::add_scaled(sum, static_cast<float>(tokens) / 21.0f, part);
@@ -148,7 +148,7 @@ TEST_CASE("held-out loss is the mean over the windows, whatever the batch") {
   kernels::ModelShape one = trainer.shape();
   one.B = 1;
   kernels::Workspace workspace(one);
-  const train::Corpus corpus = train::load_corpus(s.training);
+  const Corpus corpus = train::load_corpus(s.training);
   double sum = 0;
   for (int i = 0; i < 6; ++i) {
     std::vector<std::int32_t> inputs(16), targets(16);
@@ -156,4 +156,29 @@ TEST_CASE("held-out loss is the mean over the windows, whatever the batch") {
     sum += kernels::forward_loss_sum(one, state.parameters, inputs, targets, workspace);
   }
   CHECK(trainer.held_out_loss(state.parameters) == doctest::Approx(sum / 96).epsilon(1e-6));
+}
+
+TEST_CASE("held-out loss is in nats per byte, whatever a token is") {
+  Scenario s = test::small_scenario(1, Family::kDiloco, 1);
+  s.training.model.vocabulary = 400;
+  Trainer trainer(s, 0, 1, 10, 2);
+  const State state = trainer.warm_start();
+  kernels::ModelShape one = trainer.shape();
+  one.B = 1;
+  kernels::Workspace workspace(one);
+  const Corpus corpus = train::load_corpus(s.training);
+  const auto tokenizer = kernels::Tokenizer::learn(
+      corpus_text(s.training, "").substr(0, 1048536 - 52427), 400);  // as corpus_test has it
+  double sum = 0;
+  std::size_t bytes = 0;
+  for (int i = 0; i < 16; ++i) {
+    std::vector<std::int32_t> inputs(16), targets(16);
+    train::fill_window(corpus, train::held_out_start(corpus, 16, i, 16), inputs, targets);
+    sum += kernels::forward_loss_sum(one, state.parameters, inputs, targets, workspace);
+    bytes += tokenizer.decode(std::vector<kernels::Token>(targets.begin(), targets.end())).size();
+  }
+  CHECK(bytes > 16 * 16 * 3 / 2);
+  CHECK(train::held_out_bytes(corpus, 16, 16) == static_cast<double>(bytes));
+  CHECK(trainer.held_out_loss(state.parameters) ==
+        doctest::Approx(sum / static_cast<double>(bytes)).epsilon(1e-6));
 }

@@ -1,0 +1,133 @@
+// What is trained: tokens, corpora, and how the trained model falls into fragments.
+#include <algorithm>
+#include <filesystem>
+
+#include <doctest/doctest.h>
+
+#include "kernels/model.hpp"
+#include "sim/scenario/balanced.hpp"
+#include "sim/scenario/corpus.hpp"
+#include "tests/sim/scenario/helpers.hpp"
+
+using namespace skerry;
+using namespace skerry::testing;
+
+namespace {
+
+// Parameters that each fragment of the trained model holds, and all of them.
+std::vector<double> held(const TrainedModel& m, int fragments, double& all) {
+  std::vector<double> sizes, sums(static_cast<std::size_t>(fragments));
+  for (const auto& tensor :
+       kernels::tensors({m.layers, m.width, m.heads, m.context, m.vocabulary, m.batch})) {
+    sizes.push_back(static_cast<double>(tensor.size));
+  }
+  const std::vector<int> of = balanced_fragments(sizes, fragments);
+  all = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    sums[static_cast<std::size_t>(of[i])] += sizes[i];
+    all += sizes[i];
+  }
+  return sums;
+}
+
+}  // namespace
+
+TEST_CASE("fragments24: each of 24 fragments holds 2 to 7 % of the parameters") {
+  Json document = base();
+  document["training"] = {{"model", "fragments24"}};
+  const Scenario scenario = load(document).scenario;
+  REQUIRE(scenario.protocols[1].fragments == 24);
+  CHECK_FALSE(warns(scenario, "W20"));
+  double all = 0;
+  const std::vector<double> sums = held(scenario.training.model, 24, all);
+  // 256·48 + 64·48 + 6·(12·48² + 13·48) + 2·48; the embedding alone is 12288, 6.6 %.
+  CHECK(all == 185088);
+  CHECK(*std::max_element(sums.begin(), sums.end()) == 12288);
+  CHECK(*std::min_element(sums.begin(), sums.end()) >= 0.02 * all);
+  CHECK(*std::max_element(sums.begin(), sums.end()) <= 0.07 * all);
+}
+
+TEST_CASE("fragments of biases alone are warned of") {
+  Json document = base();
+  document["training"] = Json::object();  // 2 layers × 64
+  const Scenario scenario = load(document).scenario;
+  const auto warning =
+      std::find_if(scenario.warnings.begin(), scenario.warnings.end(),
+                   [](const std::string& text) { return text.rfind("W20", 0) == 0; });
+  REQUIRE(warning != scenario.warnings.end());
+  double all = 0;
+  const std::vector<double> sums = held(scenario.training.model, 24, all);
+  CHECK(all == 120576);  // (256 + 64 + 2)·64 + 2·(12·64² + 13·64)
+  // 28 tensors, of which 10 are matrices. The other 18 (two of 256, two of 192, fourteen of 64)
+  // fall into 14 fragments: the last four join four of 64, six stay alone.
+  CHECK(*std::min_element(sums.begin(), sums.end()) == 64);
+  CHECK(*warning ==
+        "W20: /protocols/decoupled_diloco: of 24 fragments of the trained model the smallest holds "
+        "0.0530786 % of its parameters, under a fifth of the mean: train \"model\": "
+        "\"fragments24\" or use fewer fragments");
+
+  document["protocols"]["decoupled_diloco"]["fragments"] = 4;
+  CHECK_FALSE(warns(load(document).scenario, "W20"));
+  document["protocols"]["decoupled_diloco"].erase("fragments");
+  document["training"] = false;
+  CHECK_FALSE(warns(load(document).scenario, "W20"));
+  document["training"] = Json::object();
+  document["protocols"] = {{"data_parallel", Json::object()}};
+  CHECK_FALSE(warns(load(document).scenario, "W20"));
+}
+
+TEST_CASE("a vocabulary beyond the bytes is a number of tokens that the text can give") {
+  Json document = base();
+  document["training"] = {{"model", {{"vocabulary", 700}}}};
+  const Loaded loaded = load(document);
+  CHECK(loaded.scenario.training.model.vocabulary == 700);
+  CHECK(load(Json::parse(loaded.resolved_json)).hash8 == loaded.hash8);
+  document["training"]["corpus"] = "LICENSE";
+  document["training"]["held_out_share"] = 0.3;
+  CHECK_NOTHROW(load_scenario_text(document.dump(), "t.json", SKERRY_SOURCE));
+  document["training"]["model"]["vocabulary"] = 1024;
+  try {
+    load_scenario_text(document.dump(), "t.json", SKERRY_SOURCE);
+    FAIL("accepted");
+  } catch (const BadInput& error) {
+    CHECK(has(error.what(), "/training/model/vocabulary: found 1024, allowed at most 7"));
+  }
+}
+
+TEST_CASE("a corpus from a file: its bytes make the hash, and the resolved copy finds it") {
+  const std::string top = std::filesystem::temp_directory_path() / "skerry-training-test";
+  Json document = base();
+  document["training"] = {{"corpus", "text.txt"}};
+  const auto hash_in = [&](const std::string& folder, const std::string& line) {
+    std::filesystem::create_directories(folder);
+    std::ofstream file(folder + "/text.txt");
+    for (int i = 0; i < 100; ++i)
+      file << line;
+    file.close();
+    const Loaded loaded = load_scenario_text(document.dump(), "t.json", folder);
+    CHECK(loaded.scenario.training.corpus == folder + "/text.txt");
+    const Loaded again = load_scenario_text(loaded.resolved_json, "t.json", "/");
+    CHECK(again.hash8 == loaded.hash8);
+    CHECK(again.resolved_json == loaded.resolved_json);
+    CHECK(again.scenario.training.corpus_label == "text.txt");
+    return loaded.hash8;
+  };
+  const std::string one = hash_in(top + "/a", "seven words a line, more or less.\n");
+  CHECK(hash_in(top + "/b", "seven words a line, more or less.\n") == one);
+  CHECK(hash_in(top + "/a", "other words, and just as many bytes.\n") != one);
+  std::filesystem::remove_all(top);
+}
+
+TEST_CASE("jargon: read when its package is installed, else refused with its name") {
+  Json document = base();
+  document["training"] = {{"corpus", "jargon"}};
+  if (!std::filesystem::exists(kJargonPath)) {
+    CHECK(has(refusal(document),
+              "t.json: /training/corpus: found jargon, but no /usr/share/doc/jargon-text/"
+              "jargon.txt.gz: install Debian's package jargon-text"));
+    return;
+  }
+  const Loaded loaded = load(document);
+  CHECK(loaded.scenario.training.corpus == "jargon");
+  CHECK(Json::parse(loaded.resolved_json)["training"]["corpus"] == "jargon");
+}
