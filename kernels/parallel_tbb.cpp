@@ -1,5 +1,8 @@
+#include <map>
+#include <optional>
 #include <tbb/blocked_range.h>
 #include <tbb/global_control.h>
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -14,10 +17,13 @@ void parallel_for(int n, int threads, const std::function<void(int i, int worker
     return;
   }
   // An arena alone gets no more workers than the machine has cores.
-  const tbb::global_control enough(tbb::global_control::max_allowed_parallelism,
-                                   static_cast<std::size_t>(threads));
-  tbb::task_arena arena(threads);
-  arena.execute([&] {
+  std::optional<tbb::global_control> enough;
+  if (threads > tbb::info::default_concurrency()) {
+    enough.emplace(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
+  }
+  // Kept: to make an arena and call its workers takes as long as a step of a small model.
+  thread_local std::map<int, tbb::task_arena> arenas;
+  arenas.try_emplace(threads, threads).first->second.execute([&] {
     tbb::parallel_for(
         tbb::blocked_range<int>(0, n, 1),
         [&](const tbb::blocked_range<int>& range) {

@@ -178,7 +178,8 @@ std::string reference_page_markdown() {
           " levels, more than " + std::to_string(kMaxLearners) +
           " learners or 1e6 slices, more than " + reader::number_text(kMaxFacts) +
           " facts of one run, trained models over " + reader::number_text(kMaxTrainedBytes / 1e9) +
-          " GB.\n";
+          " GB, more than 2,000,000 targets, self-ageing chips or hosts, or lines of traces in all "
+          "faults, trace files over 64 MiB (JSON: over the file limit).\n";
   return text;
 }
 

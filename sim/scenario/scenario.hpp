@@ -229,12 +229,12 @@ struct Fault {
   Exposure exposure = Exposure::kWall;
   double factor = 1.0;  // link_slow: share of capacity left; straggler, storage_slow: time × this
   double notice_s = 0.0;  // announced so long before the chips go; counted from the drawn date
-  int together = 1;       // so many consecutive targets of one learner (0: all targets) fail as one
-  std::int64_t units = 1;  // random: chips or hosts in one target that each own a renewal process
+  int together = 1;  // random: so many consecutive targets of one learner (0: all) fail as one
+  std::int64_t units = 1;  // random: chips or hosts in one target, each with the mean gap `gap`
   double offender_share = 0.0;   // random: this share of the units …
   double offender_events = 0.0;  // … carries this share of the faults; both 0: all alike
   double events_per_s_nominal =
-      0.0;  // random: expected events a second at full exposure, all targets
+      0.0;  // random: expected plan lines a second at full exposure, all targets
 };
 
 // A file of plan lines that an entry of `faults` names. The reader has checked that it is a regular
