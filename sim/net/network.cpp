@@ -455,14 +455,17 @@ void Network::mark() {
     state_->wires[i].marked = bytes[i];
 }
 
-void Network::repeat(double copies) {
+void Network::note_moved() {
   const std::vector<double> bytes = state_->totals();
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     Wire& wire = state_->wires[i];
-    const double more = copies * (bytes[i] - wire.marked);
-    wire.bytes += more;
-    wire.marked += more;
+    wire.moved = bytes[i] - wire.marked;
   }
+}
+
+void Network::repeat(double copies) {
+  for (Wire& wire : state_->wires)
+    wire.bytes += copies * wire.moved;
 }
 
 std::vector<fact::Wire> Network::wires() const {

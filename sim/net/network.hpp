@@ -55,10 +55,11 @@ class Network {
   // Changes with every set_factor: equal epochs mean equal capacities.
   std::uint64_t epoch() const;
 
-  // Adds more copies of what moved since mark() (quiet stretches of a lock-step protocol): mark(),
-  // run one step for real, repeat(k − 1). The caller lets the time of the copies pass. What
-  // repeat() adds is not part of what a later repeat() copies.
+  // Quiet stretches of a lock-step protocol: mark(), run one step for real, note_moved(); from then
+  // on repeat(k) adds k copies of what moved between the two. The caller lets the time of the
+  // copies pass.
   void mark();
+  void note_moved();
   void repeat(double copies);
 
   // Totals up to now, bytes of running flows included: every port with finite capacity and every

@@ -15,6 +15,7 @@ struct Wire {
   bool used = false;                   // a transfer went over it
   double bytes = 0.0;                  // of flows that have ended or were cut
   double marked = 0.0;                 // total at the last mark()
+  double moved = 0.0;                  // between mark() and note_moved()
   double since_s = 0.0;                // date of the last change of `factor`
   double capacity_bytes_before = 0.0;  // ∫ capacity dt up to since_s
 

@@ -223,6 +223,7 @@ Task<void> DataParallel::step() {
   const bool calm = shape_now() == current_;
   known_ = calm ? current_ : Shape{};
   known_s_ = calm ? length : 0;
+  w_.network.note_moved();
   write_steps(step_began_, 1, current_, length);
   step_began_ = kNever;
 }

@@ -110,6 +110,7 @@ void Diloco::settle_quiet_steps(int m, bool all) {
   if (n < 1) return;
   const double t1 = me.quiet.since + n * me.quiet.step_s;
   book_quiet_steps(m, n, all ? w_.engine.now() : std::min(t1, w_.engine.now()));
+  if (me.quiet.left > 0 && !w_.books.stepping(m)) w_.books.start_step(m);
 }
 
 void Diloco::book_quiet_steps(int m, double n, double t1) {

@@ -282,7 +282,10 @@ void Diloco::rejoin(int region) {
 void Diloco::send_missed(int m) {
   LearnerState& me = at(m);
   for (std::size_t p = 0; p < version_.size(); ++p) {
-    if (version_[p] <= me.counters[p].clock) continue;
+    const bool pending = std::any_of(me.inbox.begin(), me.inbox.end(), [&](const Delivery& d) {
+      return d.fragment == static_cast<int>(p) && d.clock >= version_[p];
+    });
+    if (pending || version_[p] <= me.counters[p].clock) continue;
     me.inbox.push_back({version_[p], -1, static_cast<int>(p), false});
   }
   std::sort(me.inbox.begin(), me.inbox.end(),

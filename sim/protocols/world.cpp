@@ -20,10 +20,15 @@ double horizon_steps(const Scenario& scenario, const Protocol& protocol) {
   return std::ceil(*scenario.stop.tokens / round);
 }
 
-// Pull, weigh and overwrite for each learner and fragment; growing by copies would cost more than writing.
-// At most 2.5 million: what is not touched costs nothing.
+// About eight for a random fault; pull, weigh and overwrite for each learner and fragment. Growing by copies
+// would cost more than writing. At most 2.5 million: what is not touched costs nothing.
 std::size_t expected_facts(const Scenario& scenario, const Protocol& protocol) {
-  if (protocol.family == Family::kDataParallel) return 0;
+  if (protocol.family == Family::kDataParallel || !protocol.exchange) {
+    double faults_per_s = 0;
+    for (const Fault& fault : scenario.faults) faults_per_s += fault.events_per_s_nominal;
+    if (faults_per_s <= 0 || scenario.stop.simulated_s >= kNever) return 0;
+    return static_cast<std::size_t>(std::min(8.0 * faults_per_s * scenario.stop.simulated_s, 2.5e6));
+  }
   const double rounds = horizon_steps(scenario, protocol) * protocol.fragments /
                         static_cast<double>(protocol.sync_period_steps);
   const double facts = rounds * (3.0 * static_cast<double>(protocol.learners.size()) + 4.0);

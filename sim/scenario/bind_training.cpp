@@ -84,7 +84,7 @@ void bind_corpus(Binder& binder, Json& given) {
     given["corpus"] = training.corpus;
   }
   std::string bytes = corpus_text(training, binder.label);
-  tokenised(bytes, training, binder.label);
+  check_corpus(bytes, training, binder.label);
   if (training.corpus != "kjv") binder.file_bytes.push_back(std::move(bytes));
 }
 

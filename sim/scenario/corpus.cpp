@@ -49,8 +49,10 @@ class Splitter {
     held_out_ = text.substr(first_.size());
   }
 
+  void check_bytes() const { check_parts(first_.size(), held_out_.size(), "bytes"); }
+
   Corpus split() const {
-    check_parts(first_.size(), held_out_.size(), "bytes");
+    check_bytes();
     const int asked = training_.model.vocabulary;
     const auto tokenizer = kernels::Tokenizer::learn(first_.substr(0, kLearnedBytes),
                                                      std::max(asked, kernels::kByteTokens));
@@ -117,6 +119,15 @@ std::string corpus_text(const Training& training, const std::string& label,
 
 Corpus tokenised(std::string_view text, const Training& training, const std::string& label) {
   return Splitter(text, training, label).split();
+}
+
+void check_corpus(std::string_view text, const Training& training, const std::string& label) {
+  const Splitter splitter(text, training, label);
+  if (training.model.vocabulary == kernels::kByteTokens) {
+    splitter.check_bytes();
+  } else {
+    splitter.split();
+  }
 }
 
 }  // namespace skerry

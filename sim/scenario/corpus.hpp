@@ -35,4 +35,7 @@ std::string corpus_text(const Training& training, const std::string& label,
 // the text than the vocabulary asks for, a token outside the vocabulary; each with both numbers.
 Corpus tokenised(std::string_view text, const Training& training, const std::string& label);
 
+// Refuses what tokenised would refuse; without a pass over the text when tokens are its bytes.
+void check_corpus(std::string_view text, const Training& training, const std::string& label);
+
 }  // namespace skerry

@@ -9,4 +9,7 @@ with open(source, "rb") as file:
 keep = set(range(32, 127)) - set(b'"\\?')
 text = "".join(chr(b) if b in keep else f"\\{b:03o}" for b in data)
 with open(target, "w", encoding="ascii") as file:
-    file.write(f'#pragma once\n\ninline constexpr char {name}[] =\n    "{text}";\n')
+    file.write("#pragma once\n\n#pragma GCC diagnostic push\n"
+               '#pragma GCC diagnostic ignored "-Woverlength-strings"\n'
+               f'inline constexpr char {name}[] =\n    "{text}";\n'
+               "#pragma GCC diagnostic pop\n")

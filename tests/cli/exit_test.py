@@ -31,7 +31,7 @@ class CommandLine(ProgramTest):
     def test_plan_is_csv_and_depends_on_the_seed(self):
         name = self.scenario()
         plan = self.skerry("plan", name, "--hours", "10").stdout.splitlines()
-        self.assertEqual(plan[0], "at_s,for_s,kind,target,factor,source")
+        self.assertEqual(plan[0], "at_s,for_s,kind,target,factor,notice_s,source")
         self.assertGreater(len(plan), 1)
         self.assertEqual(self.skerry("plan", name, "--hours", "10").stdout.splitlines(), plan)
         other = self.skerry("plan", name, "--hours", "10", "--seed", "2").stdout.splitlines()

@@ -1,0 +1,72 @@
+// Closed forms that bound what a run can do. Seconds, bytes, bytes/s; no scenario, no state.
+#pragma once
+
+#include <vector>
+
+namespace skerry {
+
+// ---------------------------------------------------------------- data-parallel
+
+// One lock-step of `step_s` = T whose backward pass (the last `backward_share` of it) fills
+// `buckets` = n equal buckets, each sent by a collective of `bucket_s` = x behind `lead_s`, one
+// after the other: max over k of ready_k + lead + (n − k)·x, linear in k, so the first or the last
+// bucket decides. A bucket of no seconds and no lead leaves T.
+double data_parallel_step_s(double step_s, double backward_share, int buckets, double bucket_s,
+                            double lead_s);
+
+// The rate that a port must have so that such a step takes `wanted_s`, when each step moves
+// `volume_bytes` = ρV through it; latency not counted. The inverse of the above with x = ρV/(nB):
+//   B = ρV / min(S − F − (T − F)/n, n·(S − T)),  S = wanted_s, F = forward
+// The first is the law of the published tables (arXiv 2604.21428, Table 13), the second the last
+// bucket, which nothing hides. kUnlimited when wanted_s ≤ step_s.
+double data_parallel_port_Bps(double volume_bytes, double step_s, double backward_share,
+                              int buckets, double wanted_s);
+
+// ---------------------------------------------------------------- DiLoCo family
+
+// Fewest seconds of a period of H steps of T for learners that wait at overlap τ, when its P
+// fragments take `fragment_s` each on a wire: the largest of
+//   H·T · Σ x when they take turns (`one_at_a_time`), else `wire_s`, what their bytes take
+//   H·T + Σ max(0, x − τT) when no fragment is due within τ steps of the one before (τP ≤ H)
+//   H·T + max over p of (x − τT) otherwise
+// Exact where fragments do not meet; a bound elsewhere.
+double shortest_period_s(double step_s, int period_steps, int overlap_steps, bool one_at_a_time,
+                         const std::vector<double>& fragment_s, double wire_s);
+
+// ---------------------------------------------------------------- recovery of a learner
+
+// `copy_steps` = c: steps that one copy of the model takes over the port. A recovery sends three
+// copies (parameters and two moments). `load`: share of the port that regular traffic takes.
+// Traffic first: 3c / (1 − load) steps; kNever when nothing is left. With load = c/H this is within
+// H up to c = H/4.
+double recovery_steps(double copy_steps, double load);
+
+// Steps without progress while a learner is added (arXiv 2604.21428, Fig. 12): Decoupled
+// max(0, 4c − H), since H steps of buffering hide three copies and one of fragments; elastic
+// data-parallel 3c.
+double decoupled_downtime_steps(double copy_steps, int period_steps);
+double elastic_downtime_steps(double copy_steps);
+
+// ---------------------------------------------------------------- checkpoints
+
+// Share of time lost at a period of `period_s` = τ between saves of `save_s` = δ and failures every
+// `mtbf_s` = M, to first order: δ/τ + τ/(2M). √(2δ/M) at Young's interval (1974).
+double checkpoint_waste(double period_s, double save_s, double mtbf_s);
+
+// Work done over time taken by a job that saves after every `period_s` of work and comes back
+// `restart_s` = R after a failure, exponential failures also during saves and restarts (renewal
+// argument, Daly 2006): τ / (M·e^(R/M)·(e^((τ+δ)/M) − 1)). Requires positive mtbf_s and period_s.
+double stop_restart_efficiency(double mtbf_s, double period_s, double save_s, double restart_s);
+
+// ---------------------------------------------------------------- growing fleets
+
+// From `from_s` on, `tokens_per_s`; ordered by date.
+struct Phase {
+  double from_s = 0.0;
+  double tokens_per_s = 0.0;
+};
+// Date at which `tokens` are done; kNever without a rate.
+double date_of_tokens(const std::vector<Phase>& phases, double tokens);
+double tokens_by(const std::vector<Phase>& phases, double date_s);
+
+}  // namespace skerry

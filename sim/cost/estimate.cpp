@@ -1,0 +1,274 @@
+#include "sim/cost/estimate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sim/base/error.hpp"
+#include "sim/cost/bounds.hpp"
+#include "sim/cost/estimate_parts.hpp"
+
+namespace skerry {
+
+namespace {
+
+constexpr double kPacketBytes = 1500.0;
+constexpr double kQueueFactor = 1.5;
+constexpr double kSameSpeed = 0.95;  // as data-parallel never hides its last bucket
+
+const Learner& learner_at(const Scenario& scenario, int index) {
+  return scenario.learners[static_cast<std::size_t>(index)];
+}
+
+bool lock_step(const Protocol& row) {
+  return row.family == Family::kDataParallel ||
+         (row.learner_waits == LearnerWaits::kAtOverlap && row.exchange &&
+          row.quorum == static_cast<int>(row.learners.size()));
+}
+
+// Steps a second of every learner in `learners` when nothing but chips and peers counts.
+double full_rate(const Scenario& scenario, const Protocol& row, const std::vector<int>& learners) {
+  double rate = 0.0, slowest_s = 0.0;
+  for (const int m : learners) {
+    rate += 1.0 / learner_at(scenario, m).step_s;
+    slowest_s = std::max(slowest_s, learner_at(scenario, m).step_s);
+  }
+  if (learners.empty()) return 0.0;
+  return lock_step(row) ? static_cast<double>(learners.size()) / slowest_s : rate;
+}
+
+std::vector<Phase> phases_of(const Scenario& scenario, const Protocol& row) {
+  std::vector<double> dates;
+  for (const int m : row.learners)
+    dates.push_back(learner_at(scenario, m).start_s);
+  std::sort(dates.begin(), dates.end());
+  dates.erase(std::unique(dates.begin(), dates.end()), dates.end());
+  std::vector<Phase> phases;
+  for (const double date : dates) {
+    std::vector<int> started;
+    for (const int m : row.learners) {
+      if (learner_at(scenario, m).start_s <= date) started.push_back(m);
+    }
+    phases.push_back(
+        {date, scenario.charged.tokens_per_learner_step * full_rate(scenario, row, started)});
+  }
+  return phases;
+}
+
+void add_stop(const Scenario& scenario, const Protocol& row, RowEstimate& out) {
+  const std::vector<Phase> phases = phases_of(scenario, row);
+  const double end_s = scenario.stop.simulated_s;
+  out.tokens = tokens_by(phases, end_s);
+  if (scenario.stop.tokens) out.tokens = std::min(out.tokens, *scenario.stop.tokens);
+  out.ideal_s = std::min(end_s, date_of_tokens(phases, out.tokens));
+  std::vector<Phase> limited = phases;
+  const double share = out.tokens_per_s_limit / out.tokens_per_s_full;
+  for (Phase& phase : limited)
+    phase.tokens_per_s *= share;
+  out.limit_s = date_of_tokens(limited, out.tokens);
+  if (phases.size() < 2) return;
+  const double begin_s = phases.front().from_s;
+  const double alone_s = date_of_tokens({phases.front()}, out.tokens);
+  out.scavenged_share = (out.ideal_s - begin_s) / (alone_s - begin_s);
+}
+
+void add_step(const Scenario& scenario, const Protocol& row, RowEstimate& out) {
+  const auto learners = static_cast<double>(row.learners.size());
+  for (const int m : row.learners) {
+    out.step_s = std::max(out.step_s, learner_at(scenario, m).step_s);
+    out.chips += static_cast<double>(learner_at(scenario, m).chips);
+  }
+  out.tokens_per_step = learners * scenario.charged.tokens_per_learner_step;
+  out.flop_per_step = 6.0 * scenario.charged.parameters * out.tokens_per_step;
+  out.tokens_per_s_full =
+      scenario.charged.tokens_per_learner_step * full_rate(scenario, row, row.learners);
+}
+
+void add_bytes(const Scenario& scenario, const Protocol& row, const RowTraffic& traffic,
+               RowEstimate& out) {
+  if (traffic.unit.first.empty()) return;
+  const auto& sizes = traffic.payload_bytes;
+  const double sum = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+  const double largest = *std::max_element(sizes.begin(), sizes.end());
+  out.sync_bytes_mean = sum / static_cast<double>(sizes.size());
+  out.sync_bytes_largest = largest;
+  out.syncs_per_step = static_cast<double>(sizes.size()) / traffic.period_steps;
+  out.latency_s = traffic.unit.lead_s;
+  out.sync_s_mean = traffic.seconds(out.sync_bytes_mean);
+  out.sync_s_largest = traffic.seconds(largest);
+  const double model = model_wire_bytes(scenario.charged);
+  out.all_reduce_s = traffic.seconds(model);
+  out.first_phase_s = out.latency_s + model * traffic.first_s_per_byte;
+  out.ports = ports_of(scenario, traffic, out.step_s);
+  for (const PortEstimate& port : out.ports)
+    out.needed_Bps = std::max(out.needed_Bps, port.needed_Bps);
+  double edges = 0.0;
+  for (const auto* phase : {&traffic.unit.first, &traffic.unit.second}) {
+    for (const CollectiveFlow& flow : *phase) {
+      edges += flow.bytes;
+      out.copy_s = std::max(
+          out.copy_s, model / path_rate_Bps(scenario, flow.from_region, flow.to_region) +
+                          path_latency_s(scenario, flow.from_region, flow.to_region));
+    }
+  }
+  out.wan_bytes_per_step = edges * sum / traffic.period_steps;
+  if (row.family == Family::kDataParallel) {  // a step's buckets are one sync of the whole model
+    out.sync_bytes_mean = out.sync_bytes_largest = model;
+    out.sync_s_mean = out.sync_s_largest = out.all_reduce_s;
+    out.syncs_per_step = 1.0;
+  }
+}
+
+// Fewest seconds of one period of the row when its chips are all there.
+double period_s(const Protocol& row, const RowTraffic& traffic, double step_s) {
+  const double alone_s = traffic.period_steps * step_s;
+  if (traffic.unit.first.empty()) return alone_s;
+  if (row.family == Family::kDataParallel) {
+    return data_parallel_step_s(step_s, row.backward_share, row.buckets,
+                                traffic.seconds(traffic.payload_bytes.front()) - traffic.unit.lead_s,
+                                traffic.unit.lead_s);
+  }
+  std::vector<double> seconds;
+  for (const double bytes : traffic.payload_bytes)
+    seconds.push_back(traffic.seconds(bytes));
+  const double sum =
+      std::accumulate(traffic.payload_bytes.begin(), traffic.payload_bytes.end(), 0.0);
+  return shortest_period_s(step_s, traffic.period_steps, row.overlap_steps, row.in_flight == 1,
+                           seconds, sum * traffic.port_s_per_byte);
+}
+
+void add_limits(const Scenario& scenario, const Protocol& row, const RowTraffic& traffic,
+                RowEstimate& out) {
+  const double alone_s = traffic.period_steps * out.step_s;
+  const double least_s = period_s(row, traffic, out.step_s);
+  out.tokens_per_s_limit = out.tokens_per_s_full;
+  const double tokens = scenario.charged.tokens_per_learner_step;
+  if (lock_step(row)) {
+    out.tokens_per_s_limit = out.tokens_per_step * traffic.period_steps / least_s;
+  } else if (row.exchange && row.learner_waits == LearnerWaits::kAtOverlap) {
+    out.tokens_per_s_limit = 0.0;
+    for (const int m : row.learners) {
+      out.tokens_per_s_limit += tokens * std::min(1.0 / learner_at(scenario, m).step_s,
+                                                  traffic.period_steps / wire_s(row, traffic));
+    }
+  } else if (!traffic.unit.first.empty()) {
+    out.syncs_carried_limit = std::min(1.0, alone_s / wire_s(row, traffic));
+  }
+  out.compute_utilization_limit = out.tokens_per_s_limit / out.tokens_per_s_full;
+  out.round_steps = traffic.period_steps;
+  out.round_s = out.syncs_carried_limit ? alone_s : least_s;
+  out.round_chip_h = out.chips * out.round_s / 3600.0;
+  out.round_wan_bytes = out.wan_bytes_per_step * traffic.period_steps;
+  out.round_flop = out.flop_per_step * traffic.period_steps;
+}
+
+// The row that ratios refer to: the baseline when it is data-parallel, else the first that is.
+int data_parallel_row(const Scenario& scenario) {
+  const auto is = [&](std::size_t i) {
+    const Protocol& row = scenario.protocols[i];
+    return row.family == Family::kDataParallel && !row.ideal_network;
+  };
+  if (is(static_cast<std::size_t>(scenario.baseline))) return scenario.baseline;
+  for (std::size_t i = 0; i < scenario.protocols.size(); ++i) {
+    if (is(i) && scenario.protocols[i].preset != "best_region") return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// Data-parallel over the same learners, all ports equal, latency not counted.
+void add_data_parallel_port(const Scenario& scenario, const Protocol& row, RowEstimate& out) {
+  Protocol lock = row;
+  if (row.family != Family::kDataParallel) {
+    lock = Protocol{};
+    lock.family = Family::kDataParallel;
+    lock.learners = row.learners;
+    lock.all_reduce = AllReduce::kHierarchicalRing;
+  }
+  if (row.ideal_network || !row.exchange) return;
+  const RowTraffic traffic = traffic_of(scenario, lock);
+  if (traffic.unit.first.empty()) return;
+  double volume = 0.0;
+  for (const PortEstimate& port : ports_of(scenario, traffic, out.step_s))
+    volume = std::max(volume, port.bytes_per_step);
+  out.data_parallel_port_Bps =
+      data_parallel_port_Bps(volume, out.step_s, lock.backward_share, lock.buckets,
+                             out.tokens_per_step / (kSameSpeed * out.tokens_per_s_limit));
+}
+
+RowEstimate row_estimate(const Scenario& scenario, const Protocol& row) {
+  RowEstimate out;
+  out.protocol = row.name;
+  out.preset = row.preset;
+  out.learners = static_cast<int>(row.learners.size());
+  const RowTraffic traffic = traffic_of(scenario, row);
+  out.regions = static_cast<int>(traffic.regions.size());
+  add_step(scenario, row, out);
+  add_bytes(scenario, row, traffic, out);
+  add_limits(scenario, row, traffic, out);
+  add_data_parallel_port(scenario, row, out);
+  add_stop(scenario, row, out);
+  out.recovery = recovery_of(scenario, row, traffic, out);
+  out.checkpoint = checkpoint_of(scenario, row);
+  return out;
+}
+
+LinkEstimate link_estimate(const Scenario& scenario, int from, int to) {
+  LinkEstimate out;
+  out.name = pair_name(scenario, from, to);
+  out.rate_Bps = path_rate_Bps(scenario, from, to);
+  const bool back = scenario.link_between(to, from) >= 0;
+  out.round_trip_s = path_latency_s(scenario, from, to) +
+                     (back ? path_latency_s(scenario, to, from) : path_latency_s(scenario, from, to));
+  out.in_flight_bytes = out.round_trip_s > 0.0 ? out.rate_Bps * out.round_trip_s : 0.0;
+  out.in_flight_packets = out.in_flight_bytes / kPacketBytes;
+  out.queue_packets = kQueueFactor * out.in_flight_packets;
+  const Transport& transport = scenario.transport;
+  if (transport.kind == TransportKind::kTcp && out.round_trip_s > 0.0) {
+    out.flow_cap_Bps = transport.streams * transport.window_bytes / out.round_trip_s;
+  }
+  return out;
+}
+
+std::vector<LinkEstimate> links_in_use(const Scenario& scenario) {
+  std::vector<char> used(scenario.links.size(), 0);
+  for (const Protocol& row : scenario.protocols) {
+    const RowTraffic traffic = traffic_of(scenario, row);
+    for (const auto* phase : {&traffic.unit.first, &traffic.unit.second}) {
+      for (const CollectiveFlow& flow : *phase) {
+        used[static_cast<std::size_t>(scenario.link_between(flow.from_region, flow.to_region))] = 1;
+      }
+    }
+  }
+  std::vector<LinkEstimate> out;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (used[i] != 0) {
+      out.push_back(link_estimate(scenario, scenario.links[i].from, scenario.links[i].to));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Estimate estimate(const Scenario& scenario) {
+  Estimate out;
+  for (const Protocol& row : scenario.protocols)
+    out.rows.push_back(row_estimate(scenario, row));
+  const int reference = data_parallel_row(scenario);
+  if (reference >= 0) {
+    const RowEstimate& base = out.rows[static_cast<std::size_t>(reference)];
+    out.data_parallel_row = base.protocol;
+    const double rate = base.tokens_per_s_limit;
+    for (RowEstimate& row : out.rows)
+      row.ratio_limit = row.tokens_per_s_limit / rate;
+  }
+  out.links = links_in_use(scenario);
+  for (const Learner& learner : scenario.learners) {
+    if (learner.index_in_group > 0 || scenario.charged.parameters <= 0.0) continue;
+    out.memory.push_back({learner.group, learner.device, learner.chips / learner.slices,
+                          memory_fit(scenario.charged, learner)});
+  }
+  return out;
+}
+
+}  // namespace skerry
