@@ -19,6 +19,8 @@ constexpr const char* kCommands =
     "settings\n"
     "  skerry show RUN           the table of a run folder again, or as csv, md or json\n"
     "  skerry plan SCENARIO      the fault plan of the first seed as CSV\n"
+    "  skerry estimate SCENARIO  bytes, bounds, ideal times, room for recoveries; no simulation\n"
+    "  skerry probe SCENARIO     more bandwidth, fewer failures: does the right thing move?\n"
     "  skerry check SCENARIO...  read strictly, run nothing\n"
     "  skerry test PATH...       run scenarios that carry `expect` and judge them\n"
     "  skerry explain POINTER    what a key means: skerry explain '/protocols/*/quorum'\n"
@@ -56,19 +58,28 @@ void settle(Typed& typed) {
     load.seeds.push_back(seed);
 }
 
-void add_scenario_options(CLI::App& command, Typed& typed) {
-  LoadOptions& load = typed.shared.run.load;
+void add_setting_options(CLI::App& command, Typed& typed) {
   command.add_option("--set", typed.settings, "/pointer=value: changes one key, defaults too")
       ->take_all()
       ->allow_extra_args(false);
-  command.add_option("--protocol", load.only_protocols, "only this protocol; may be repeated")
+  command
+      .add_option("--protocol", typed.shared.run.load.only_protocols,
+                  "only this protocol; may be repeated")
       ->allow_extra_args(false);
+}
+
+void add_seed_options(CLI::App& command, Typed& typed) {
   auto* one = command.add_option("--seed", typed.one_seed, "only this seed; may be repeated")
                   ->allow_extra_args(false);
   command.add_option("--seeds", typed.seeds, "seeds 1 to N")
       ->check(CLI::Range(1, 100000))
       ->excludes(one);
-  command.add_flag("--no-train", load.no_train, "simulate only: no loss");
+}
+
+void add_scenario_options(CLI::App& command, Typed& typed) {
+  add_setting_options(command, typed);
+  add_seed_options(command, typed);
+  command.add_flag("--no-train", typed.shared.run.load.no_train, "simulate only: no loss");
 }
 
 void add_run_options(CLI::App& command, Typed& typed) {
@@ -89,6 +100,25 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   CLI::App* command = app.add_subcommand(name, what);
   command->callback([&chosen, action = std::move(action)] { chosen = action; });
   return command;
+}
+
+void add_study_commands(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
+  RunOptions& options = typed.shared.run;
+  CLI::App* estimate =
+      add_command(app, "estimate", "Bytes, bounds and ideal times, without simulation", chosen,
+                  [&] { return estimate_command(typed.file, options.load, typed.shared.json); });
+  estimate->add_option("scenario", typed.file, "scenario file")->required();
+  estimate->add_flag("--json", typed.shared.json, "as JSON on stdout");
+  add_setting_options(*estimate, typed);
+
+  CLI::App* probe = add_command(app, "probe", "Change one thing: does the right thing move?",
+                                chosen, [&] { return probe_command(typed.file, options); });
+  probe->add_option("scenario", typed.file, "scenario file")->required();
+  probe->add_option("--jobs", options.jobs, "runs at once (default: cores)")
+      ->check(CLI::Range(1, 4096));
+  probe->add_flag("--quiet", options.quiet, "no progress on stderr");
+  add_setting_options(*probe, typed);
+  add_seed_options(*probe, typed);
 }
 
 void add_commands(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
@@ -163,6 +193,7 @@ int run_program(int argc, char** argv) {
   typed.shared.run.command.assign(argv, argv + argc);
   std::function<int()> chosen;
   add_commands(app, typed, chosen);
+  add_study_commands(app, typed, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

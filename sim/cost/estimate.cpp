@@ -106,9 +106,9 @@ void add_bytes(const Scenario& scenario, const Protocol& row, const RowTraffic& 
   for (const auto* phase : {&traffic.unit.first, &traffic.unit.second}) {
     for (const CollectiveFlow& flow : *phase) {
       edges += flow.bytes;
-      out.copy_s = std::max(
-          out.copy_s, model / path_rate_Bps(scenario, flow.from_region, flow.to_region) +
-                          path_latency_s(scenario, flow.from_region, flow.to_region));
+      out.copy_s =
+          std::max(out.copy_s, model / path_rate_Bps(scenario, flow.from_region, flow.to_region) +
+                                   path_latency_s(scenario, flow.from_region, flow.to_region));
     }
   }
   out.wan_bytes_per_step = edges * sum / traffic.period_steps;
@@ -124,9 +124,9 @@ double period_s(const Protocol& row, const RowTraffic& traffic, double step_s) {
   const double alone_s = traffic.period_steps * step_s;
   if (traffic.unit.first.empty()) return alone_s;
   if (row.family == Family::kDataParallel) {
-    return data_parallel_step_s(step_s, row.backward_share, row.buckets,
-                                traffic.seconds(traffic.payload_bytes.front()) - traffic.unit.lead_s,
-                                traffic.unit.lead_s);
+    return data_parallel_step_s(
+        step_s, row.backward_share, row.buckets,
+        traffic.seconds(traffic.payload_bytes.front()) - traffic.unit.lead_s, traffic.unit.lead_s);
   }
   std::vector<double> seconds;
   for (const double bytes : traffic.payload_bytes)
@@ -217,8 +217,9 @@ LinkEstimate link_estimate(const Scenario& scenario, int from, int to) {
   out.name = pair_name(scenario, from, to);
   out.rate_Bps = path_rate_Bps(scenario, from, to);
   const bool back = scenario.link_between(to, from) >= 0;
-  out.round_trip_s = path_latency_s(scenario, from, to) +
-                     (back ? path_latency_s(scenario, to, from) : path_latency_s(scenario, from, to));
+  out.round_trip_s =
+      path_latency_s(scenario, from, to) +
+      (back ? path_latency_s(scenario, to, from) : path_latency_s(scenario, from, to));
   out.in_flight_bytes = out.round_trip_s > 0.0 ? out.rate_Bps * out.round_trip_s : 0.0;
   out.in_flight_packets = out.in_flight_bytes / kPacketBytes;
   out.queue_packets = kQueueFactor * out.in_flight_packets;

@@ -54,7 +54,7 @@ struct RecoveryEstimate {
 
 // Saves of a data-parallel job that starts again from its last one.
 struct CheckpointEstimate {
-  double mtbf_s = kNever;  // of the row's job, from random faults that stop it
+  double mtbf_s = kNever;                // of the row's job, from random faults that stop it
   double save_s = 0.0, restart_s = 0.0;  // restart: detection, restart and restore
   double young_s = 0.0, young_waste = 0.0;
   double daly_s = 0.0, daly_waste = 0.0;
@@ -75,7 +75,7 @@ struct RowEstimate {
   double compute_utilization_limit = 1.0;
   std::optional<double> syncs_carried_limit;  // learners that never wait: share of due fragments
                                               // that the ports can carry; the rest merges late
-  std::optional<double> ratio_limit;          // tokens_per_s_limit over that of the data-parallel row
+  std::optional<double> ratio_limit;  // tokens_per_s_limit over that of the data-parallel row
   // Every port that lock-step over the same learners needs for 95 % of tokens_per_s_limit, latency
   // not counted; kUnlimited when its slowest learner is too slow for that.
   std::optional<double> data_parallel_port_Bps;
@@ -87,7 +87,7 @@ struct RowEstimate {
 
   double latency_s = 0.0;  // of one collective
   double sync_s_mean = 0.0, sync_s_largest = 0.0;
-  double all_reduce_s = 0.0;  // a whole model through the row's collective
+  double all_reduce_s = 0.0;   // a whole model through the row's collective
   double first_phase_s = 0.0;  // of it: the way up of a star; else all of it
   double copy_s = 0.0;         // a whole model over the slowest pair in use, one way
 

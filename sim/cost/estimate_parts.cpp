@@ -13,8 +13,8 @@ namespace {
 
 const Link& link_at(const Scenario& scenario, int from, int to) {
   const int link = scenario.link_between(from, to);
-  SKERRY_CHECK(link >= 0, "no route between regions " + std::to_string(from) + " and " +
-                              std::to_string(to));
+  SKERRY_CHECK(link >= 0,
+               "no route between regions " + std::to_string(from) + " and " + std::to_string(to));
   return scenario.links[static_cast<std::size_t>(link)];
 }
 
@@ -157,7 +157,8 @@ RowTraffic traffic_of(const Scenario& scenario, const Protocol& row) {
   for (const int m : row.learners) {
     const int region = scenario.learners[static_cast<std::size_t>(m)].region;
     members.push_back(region);
-    if (region >= 0 && std::find(out.regions.begin(), out.regions.end(), region) == out.regions.end())
+    if (region >= 0 &&
+        std::find(out.regions.begin(), out.regions.end(), region) == out.regions.end())
       out.regions.push_back(region);
   }
   if (row.family == Family::kDiloco) out.period_steps = row.sync_period_steps;
@@ -205,17 +206,15 @@ std::vector<PortEstimate> ports_of(const Scenario& scenario, const RowTraffic& t
     port.flows = loads[i].flows;
     out.push_back(port);
   }
-  std::stable_sort(out.begin(), out.end(), [](const PortEstimate& a, const PortEstimate& b) {
-    return a.load > b.load;
-  });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const PortEstimate& a, const PortEstimate& b) { return a.load > b.load; });
   return out;
 }
 
 std::optional<RecoveryEstimate> recovery_of(const Scenario& scenario, const Protocol& row,
                                             const RowTraffic& traffic, const RowEstimate& known) {
-  const bool copies = row.family == Family::kDiloco
-                          ? row.recovery.rejoin_from == RejoinFrom::kPeer
-                          : row.elastic;
+  const bool copies =
+      row.family == Family::kDiloco ? row.recovery.rejoin_from == RejoinFrom::kPeer : row.elastic;
   if (!copies || traffic.unit.first.empty() || traffic.regions.size() < 2) return {};
   const double copy = model_wire_bytes(scenario.charged);
   int slowest = traffic.regions.front();
@@ -244,8 +243,7 @@ std::optional<RecoveryEstimate> recovery_of(const Scenario& scenario, const Prot
   out.steps_fair_share =
       recovery_steps(out.copy_steps, std::min(out.load, 1.0 - 1.0 / (1.0 + flows)));
   out.downtime_steps = decoupled_downtime_steps(out.copy_steps, row.sync_period_steps);
-  out.limit_steps =
-      row.recovery.limit_steps > 0 ? row.recovery.limit_steps : row.sync_period_steps;
+  out.limit_steps = row.recovery.limit_steps > 0 ? row.recovery.limit_steps : row.sync_period_steps;
   out.needed_for_limit_Bps =
       (3.0 * copy + out.limit_steps * bytes_per_step) / (out.limit_steps * known.step_s);
   out.limit_met = out.needed_for_limit_Bps <= down(slowest);

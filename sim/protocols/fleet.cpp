@@ -38,13 +38,15 @@ bool takes_whole(const Scenario& scenario, const Target& target, int learner) {
 
 }  // namespace
 
-Fleet::Fleet(Engine& engine, const Scenario& scenario, Network& network)
+Fleet::Fleet(Engine& engine, const Scenario& scenario, Network& network, int hub)
     : engine_(engine),
       scenario_(scenario),
       network_(network),
       islands_(scenario.learners.size()),
       dark_(scenario.regions.size(), 0),
       shards_lost_(scenario.regions.size(), 0),
+      apart_(scenario.regions.size(), 0),
+      hub_(hub),
       port_factors_(2 * scenario.regions.size()),
       link_factors_(scenario.links.size()),
       anything_changed_(engine, "any change of hardware") {
@@ -137,8 +139,50 @@ void Fleet::hold_link(const PlanLine& line, int by) {
   } else {
     add_or_remove(link_factors_[at(target.index)], factor, by);
     network_.set_factor(target, product(link_factors_[at(target.index)]));
+    if (factor <= 0) find_partition();
   }
   anything_changed_.notify();
+}
+
+bool Fleet::pair_open(std::size_t a, std::size_t b) const {
+  const int from = static_cast<int>(a), to = static_cast<int>(b);
+  for (const int link : {scenario_.link_between(from, to), scenario_.link_between(to, from)}) {
+    if (link < 0 || product(link_factors_[at(link)]) <= 0) return false;
+  }
+  return true;
+}
+
+// Cut pairs may part the regions with learners. The side of the hub counts, or the one with most learners
+// (ties: with the first learner).
+void Fleet::find_partition() {
+  std::vector<int> learners(apart_.size(), 0), side(apart_.size(), -1);
+  for (const Learner& learner : scenario_.learners) {
+    if (learner.region >= 0) learners[at(learner.region)] += 1;
+  }
+  if (hub_ >= 0) learners[at(hub_)] = static_cast<int>(scenario_.learners.size()) + 1;
+  std::vector<int> weight;
+  for (const Learner& first : scenario_.learners) {
+    if (first.region < 0 || side[at(first.region)] >= 0) continue;
+    weight.push_back(0);
+    std::vector<std::size_t> open{at(first.region)};
+    side[open[0]] = static_cast<int>(weight.size()) - 1;
+    while (!open.empty()) {
+      const std::size_t a = open.back();
+      open.pop_back();
+      weight.back() += learners[a];
+      for (std::size_t b = 0; b < side.size(); ++b) {
+        if (learners[b] == 0 || side[b] >= 0 || !pair_open(a, b)) continue;
+        side[b] = side[a];
+        open.push_back(b);
+      }
+    }
+  }
+  const auto most = std::max_element(weight.begin(), weight.end()) - weight.begin();
+  for (std::size_t region = 0; region < apart_.size(); ++region) {
+    const char apart = learners[region] > 0 && side[region] != most ? 1 : 0;
+    if (std::exchange(apart_[region], apart) == apart) continue;
+    region_changed(static_cast<int>(region)).notify();
+  }
 }
 
 void Fleet::hold_corruption(int learner, int by, double date) {
@@ -228,7 +272,7 @@ bool Fleet::shard_lost(int region) const { return region >= 0 && shards_lost_[at
 bool Fleet::reachable(int region) const {
   if (region < 0) return true;
   const auto cut = [](const std::vector<double>& f) { return product(f) <= 0.0; };
-  return !region_dark(region) && !shard_lost(region) && !cut(port_factors_[at(2 * region)]) &&
+  return !region_dark(region) && !shard_lost(region) && apart_[at(region)] == 0 && !cut(port_factors_[at(2 * region)]) &&
          !cut(port_factors_[at(2 * region + 1)]);
 }
 

@@ -22,7 +22,8 @@ struct SliceChange {
 
 class Fleet {
  public:
-  Fleet(Engine& engine, const Scenario& scenario, Network& network);
+  // `hub`: region whose side of a partition counts (central syncer, star); −1: the side with most learners.
+  Fleet(Engine& engine, const Scenario& scenario, Network& network, int hub);
 
   void apply(const PlanLine& line);
   void repair(const PlanLine& line);
@@ -45,7 +46,8 @@ class Fleet {
   double storage_slowdown() const;             // on saves and restores
   bool region_dark(int region) const;
   bool shard_lost(int region) const;
-  // Its shards take part in the exchange: not dark, neither port cut, memory kept. −1 (no regions): true.
+  // Its shards can take part in the exchange: not dark, neither port cut, memory kept, and on the side of a
+  // partition that counts. −1 (no regions): true.
   bool reachable(int region) const;
 
   // Every change of a learner's slices so far, in order: readers keep their own place in it.
@@ -80,6 +82,8 @@ class Fleet {
   void hold(const PlanLine& line, int by);     // by = +1 applies, −1 repairs
   void hold_slice(const Target& target, int by);
   void hold_link(const PlanLine& line, int by);
+  void find_partition();
+  bool pair_open(std::size_t a, std::size_t b) const;
   void hold_corruption(int learner, int by, double date);
   void hold_shards(int region, int by);
   void log_whole(int learner, bool present);
@@ -96,6 +100,8 @@ class Fleet {
   std::vector<Island> islands_;
   std::vector<int> dark_;                          // per region
   std::vector<int> shards_lost_;                   // per region
+  std::vector<char> apart_;                        // per region: cut pairs keep it from the side that counts
+  int hub_ = -1;
   std::vector<double> storage_factors_;
   double found_corruption_s_ = kNever;
   std::vector<std::vector<double>> port_factors_;  // 2·region + part: factors in force (0 = cut)

@@ -35,6 +35,14 @@ std::size_t expected_facts(const Scenario& scenario, const Protocol& protocol) {
   return static_cast<std::size_t>(std::min(facts * 1.1, 2.5e6));
 }
 
+// Region without which nothing is exchanged.
+int hub_of(const Protocol& protocol) {
+  if (protocol.family == Family::kDiloco && protocol.syncer == SyncerPlace::kCentral) {
+    return protocol.syncer_region;
+  }
+  return protocol.all_reduce == AllReduce::kStar ? protocol.star_region : -1;
+}
+
 }  // namespace
 
 World::World(const Scenario& scenario_in, int protocol_index, std::uint64_t seed,
@@ -42,7 +50,7 @@ World::World(const Scenario& scenario_in, int protocol_index, std::uint64_t seed
     : scenario(scenario_in),
       protocol(scenario_in.protocols[static_cast<std::size_t>(protocol_index)]),
       network(engine, scenario, protocol.ideal_network, protocol.recovery.cut_transfer),
-      fleet(engine, scenario, network),
+      fleet(engine, scenario, network, hub_of(protocol)),
       faults(engine, scenario, protocol, seed, fleet, tape),
       books(engine, scenario, protocol, tape),
       progress_(progress) {

@@ -35,6 +35,8 @@ Json row(const Row& r) {
       {"tokens_per_s_ratio",
        interval(r.ratio, "paired by seed: geometric mean, 95 % of Student t on log ratios")},
       {"goodput", r.goodput},
+      {"goodput_interval", interval(r.goodput_interval, "over seeds: mean, 95 % of Student t")},
+      {"uptime_interval", interval(r.uptime_interval, "over seeds: mean, 95 % of Student t")},
       {"goodput_difference",
        interval(r.goodput_difference, "paired by seed: mean, 95 % of Student t on differences")},
       {"loss_final", or_null(r.loss)},

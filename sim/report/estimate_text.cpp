@@ -135,16 +135,17 @@ Cells link_cells(const LinkEstimate& link) {
                  {"in_flight_bytes", number(link.in_flight_bytes)},
                  {"in_flight_packets", number(link.in_flight_packets)},
                  {"queue_packets", number(link.queue_packets)}};
-  if (std::isfinite(link.flow_cap_Bps)) cells.emplace_back("flow_cap_gbps", gbps(link.flow_cap_Bps));
+  if (std::isfinite(link.flow_cap_Bps))
+    cells.emplace_back("flow_cap_gbps", gbps(link.flow_cap_Bps));
   return cells;
 }
 
 Cells memory_cells(const MemoryEstimate& memory) {
   Cells cells = {{"chips_per_slice", memory.chips_per_slice},
-                 {"needed_per_chip_gb", memory.fit.needed_per_chip_bytes / 1e9}};
+                 {"needed_gb", memory.fit.needed_per_chip_bytes / 1e9}};
   if (memory.fit.available_per_chip_bytes <= 0) return cells;
-  cells.emplace_back("available_per_chip_gb", memory.fit.available_per_chip_bytes / 1e9);
-  cells.emplace_back("least_chips_per_slice", memory.fit.least_chips_per_slice);
+  cells.emplace_back("chip_gb", memory.fit.available_per_chip_bytes / 1e9);
+  cells.emplace_back("least_chips", memory.fit.least_chips_per_slice);
   cells.emplace_back("exactly_full", memory.fit.exactly_full);
   return cells;
 }
@@ -220,6 +221,27 @@ std::string table_of(const std::string& title, const Sections& rows) {
   return text;
 }
 
+// Both ways of a port on one line when they have the same numbers.
+Sections joined(const Sections& ports) {
+  Sections out;
+  for (const auto& [name, cells] : ports) {
+    const std::size_t dot = name.rfind(".down");
+    const std::string up = name.substr(0, dot) + ".up";
+    const auto twin =
+        dot == std::string::npos
+            ? out.end()
+            : std::find_if(out.begin(), out.end(), [&up, &same = cells](const auto& port) {
+                return port.first == up && port.second == same;
+              });
+    if (twin == out.end()) {
+      out.emplace_back(name, cells);
+    } else {
+      twin->first += " and .down";
+    }
+  }
+  return out;
+}
+
 const char* collective_name(const Protocol& row) {
   if (row.ideal_network) return "one place, nothing sent";
   if (!row.exchange) return "exchange off, nothing sent";
@@ -244,13 +266,15 @@ std::string head_of(const Protocol& row) {
 
 std::string explanations(const Estimate& estimate) {
   std::string text = wrapped_sentence(
-      "ideal: idle fluid ports, every chip there, no fault. needed_port_gbps: rho V / (H T), bytes "
+      "Ideal: idle fluid ports, every chip there, no fault. sync: one collective. "
+      "needed_port_gbps: rho V / (H T), bytes "
       "are conserved. tokens_per_s_limit: no more with these ports" +
       (estimate.data_parallel_row.empty()
            ? std::string(".")
            : "; ratio_limit: over that of " + estimate.data_parallel_row +
                  ", both without faults.") +
-      " data_parallel_port_gbps: equal ports at which lock-step over the same learners does 95 % of "
+      " data_parallel_port_gbps: equal ports at which lock-step over the same learners does 95 % "
+      "of "
       "it (- : none is enough).");
   const bool recovers = std::any_of(estimate.rows.begin(), estimate.rows.end(),
                                     [](const RowEstimate& row) { return bool(row.recovery); });
@@ -258,7 +282,8 @@ std::string explanations(const Estimate& estimate) {
     text += wrapped_sentence(
         "recovery: c = copy_steps of one model copy into the slowest port; traffic first 3c / (1 - "
         "load), fair share at least a flow's part; downtime max(0, 4c - H) against 3c (arXiv "
-        "2604.21428, Fig. 12 and appendix E.3); needed for the limit L: (3V + L x bytes per step) / "
+        "2604.21428, Fig. 12 and appendix E.3); needed for the limit L: (3V + L x bytes per step) "
+        "/ "
         "(L x step), 4.5 V / (H T) for a ring of four and L = H.");
   }
   const bool saves = std::any_of(estimate.rows.begin(), estimate.rows.end(),
@@ -281,8 +306,8 @@ std::string estimate_text(const Scenario& scenario, const Estimate& estimate) {
   for (std::size_t i = 0; i < estimate.rows.size(); ++i) {
     text += "\n" + head_of(scenario.protocols[i]);
     for (const auto& [section, cells] : sections_of(estimate.rows[i]))
-      text += line_of("  " + section + ":", cells);
-    text += table_of("port or link", ports_of(estimate.rows[i]));
+      text += line_of(section + ":", cells);
+    text += table_of("port or link", joined(ports_of(estimate.rows[i])));
   }
   if (!estimate.links.empty()) text += "\n" + table_of("links in use", links_of(estimate));
   text += "\n" + explanations(estimate);

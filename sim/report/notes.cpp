@@ -152,7 +152,18 @@ std::string transport_text(const Transport& t) {
 std::string fault_lines(const Results& results) {
   if (results.scenario.faults.empty() && results.scenario.plan.empty()) return "faults: none\n";
   std::vector<std::string> items;
+  const auto by_stepping = [&](const std::string& name) {
+    return std::any_of(results.scenario.faults.begin(), results.scenario.faults.end(),
+                       [&](const Fault& fault) {
+                         return fault.name == name && !fault.scripted &&
+                                fault.exposure == Exposure::kStepping;
+                       });
+  };
   for (const auto& [name, count] : results.plan) {
+    if (by_stepping(name)) {
+      items.push_back(name + " as learners step");
+      continue;
+    }
     items.push_back(count.expected > 0
                         ? fmt::format("{} {} against {} at the nominal rate", name,
                                       thousands(count.planned), three_digits(count.expected))
@@ -170,9 +181,31 @@ std::string fault_lines(const Results& results) {
   return out + wrapped("  planned/hit a run:", items);
 }
 
+namespace {
+
+// Where faults strike, how far the seeds disagree.
+std::string goodput_intervals(const Results& results, const std::vector<Row>& rows) {
+  std::vector<std::string> items;
+  for (const Row& row : rows) {
+    const Interval& g = row.goodput_interval;
+    if (g.n == 0 || row.faults_planned <= 0) continue;
+    items.push_back(g.low && g.high ? fmt::format("{} [{:.1f} {:.1f}]", row.protocol, 100 * *g.low,
+                                                  100 * *g.high)
+                                    : fmt::format("{} {:.1f}", row.protocol, 100 * g.mean));
+  }
+  if (items.empty()) return "";
+  const std::size_t n = results.scenario.seeds.size();
+  return wrapped(n > 1 ? fmt::format("good% over {} seeds [95 %]:", n)
+                       : std::string("good%, n = 1, no interval:"),
+                 items);
+}
+
+}  // namespace
+
 std::string notes(const Results& results, const std::vector<Row>& rows) {
   const Scenario& s = results.scenario;
-  std::string out = hours_to_loss(results) + statistics(results, rows);
+  std::string out =
+      hours_to_loss(results) + statistics(results, rows) + goodput_intervals(results, rows);
   const bool starred = std::any_of(s.protocols.begin(), s.protocols.end(), never_waits);
   if (starred) {
     out += wrapped_sentence(

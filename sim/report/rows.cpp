@@ -77,6 +77,16 @@ void set_means(const std::vector<const RunRecord*>& runs, Row& row) {
   row.tokens = mean_of([](const Summary& s) { return s.tokens; });
   row.tokens_per_s = mean_of([](const Summary& s) { return s.tokens_per_s; });
   row.goodput = mean_of([](const Summary& s) { return s.goodput; });
+  std::vector<double> goodput, uptime;
+  for (const RunRecord* run : runs) {
+    if (run == nullptr) continue;
+    goodput.push_back(run->summary.goodput);
+    uptime.push_back(run->summary.uptime);
+  }
+  if (!goodput.empty()) {
+    row.goodput_interval = mean_interval(goodput);
+    row.uptime_interval = mean_interval(uptime);
+  }
   row.wan_share =
       mean_of([](const Summary& s) { return lost_share(s, Cause::kExposedCommunication); });
   row.wait_share = mean_of(wait_share);

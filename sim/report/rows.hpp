@@ -23,6 +23,8 @@ struct Row {
   double faults_planned = 0, faults_hit = 0;
   std::optional<double> merged_share, stale_steps;
   Interval ratio;               // tokens/s to the baseline's, paired by seed; n = 0: no pair
+  Interval goodput_interval;    // over the seeds
+  Interval uptime_interval;
   Interval goodput_difference;  // to the baseline's, paired by seed
   int trained = 0;              // runs with a final loss
   std::optional<double> loss;   // mean final loss over the trained runs

@@ -93,6 +93,7 @@ std::string head_line(const Scenario& s) {
 }
 
 std::string settings_text(const Protocol& p) {
+  if (!p.exchange) return "exchange off";
   if (p.family == Family::kDataParallel) return "";
   return fmt::format("H {} P {} overlap {} quorum {} grace {}{}", p.sync_period_steps, p.fragments,
                      p.overlap_steps, p.quorum, p.grace == Grace::kOff ? "off" : "slack",

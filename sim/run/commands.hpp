@@ -20,6 +20,9 @@ int train_command(const std::string& run, const Shared& shared);
 int check_command(const std::vector<std::string>& scenarios, const LoadOptions& options,
                   bool print_resolved);
 int plan_command(const std::string& scenario, const LoadOptions& options, double hours);
+int estimate_command(const std::string& scenario, const LoadOptions& options, bool json);
+// 1 when a judgement was missed (probe.hpp); the first seed unless seeds are given.
+int probe_command(const std::string& scenario, const RunOptions& options);
 int show_command(const std::string& run, const std::string& format);
 
 struct TestOptions {

@@ -10,8 +10,8 @@ namespace skerry {
 int estimate_command(const std::string& scenario, const LoadOptions& options, bool json) {
   const Loaded loaded = load_with_plans(scenario, options);
   const Estimate known = estimate(loaded.scenario);
-  fmt::print("{}", json ? estimate_json(loaded.scenario, known)
-                        : estimate_text(loaded.scenario, known));
+  fmt::print("{}",
+             json ? estimate_json(loaded.scenario, known) : estimate_text(loaded.scenario, known));
   return 0;
 }
 

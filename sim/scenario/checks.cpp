@@ -82,8 +82,35 @@ void warn_recovery_reach(Binder& binder, const Protocol& protocol) {
                          number_text(gbps_from_bytes_per_s(slowest_Bps)));
 }
 
+bool any_fault(const Scenario& scenario, FaultKind kind) {
+  const auto is = [kind](const auto& fault) { return fault.kind == kind; };
+  return std::any_of(scenario.faults.begin(), scenario.faults.end(), is) ||
+         std::any_of(scenario.plan.begin(), scenario.plan.end(), is) ||
+         !scenario.plan_files.empty();
+}
+
+bool any_spares(const Scenario& scenario) {
+  return std::any_of(scenario.learners.begin(), scenario.learners.end(),
+                     [](const Learner& learner) { return learner.spares > 0; });
+}
+
+void warn_recovery(Binder& binder, const Protocol& protocol) {
+  const Recovery& r = protocol.recovery;
+  const std::string pointer = under("/protocols", protocol.name) + "/recovery";
+  if (r.when_late != WhenLate::kAdmit && r.limit_steps == 0) {
+    binder.warn("W22", pointer + "/when_late: cannot matter without limit_steps");
+  }
+  if (r.snapshot_every_steps > 0 && !any_fault(binder.scenario, FaultKind::kShardLost)) {
+    binder.warn("W23", pointer + "/snapshot_every_steps: cannot matter, no fault is a shard_lost");
+  }
+  if (r.rejoin_from == RejoinFrom::kSyncer && (r.donors > 1 || r.limit_steps > 0)) {
+    binder.warn("W24", pointer + ": donors and limit_steps cannot matter with rejoin_from syncer");
+  }
+}
+
 void warn_protocol(Binder& binder, const Protocol& protocol) {
-  if (protocol.family != Family::kDiloco) return;
+  if (protocol.family != Family::kDiloco || !protocol.exchange) return;
+  if (may_break(binder.scenario)) warn_recovery(binder, protocol);
   const std::string pointer = under("/protocols", protocol.name);
   if (protocol.learners.size() == 1) {
     binder.warn("W01", pointer + ": one learner: outer steps have nobody to merge with");
@@ -191,6 +218,10 @@ void warn_chance(Binder& binder) {
 
 void warn_faults_idle(Binder& binder) {
   const Scenario& scenario = binder.scenario;
+  if (any_spares(scenario) && !any_fault(scenario, FaultKind::kSliceDown) &&
+      !any_fault(scenario, FaultKind::kHang)) {
+    binder.warn("W25", "/islands: spares cannot matter, no fault is a slice_down or a hang");
+  }
   if (may_break(scenario)) return;
   static const NodePtr spec = recovery_spec(true);
   Resolution ignored;
@@ -204,6 +235,8 @@ void warn_faults_idle(Binder& binder) {
 // Assumed defaults are listed only where they can matter.
 bool matters(const Binder& binder, const std::string& pointer) {
   const Scenario& scenario = binder.scenario;
+  if (pointer == "/recovery/hang_detection_s") return any_fault(scenario, FaultKind::kHang);
+  if (pointer == "/recovery/spare_swap_s") return any_spares(scenario);
   if (pointer.starts_with("/recovery/")) {
     return may_break(scenario);
   }
@@ -232,12 +265,12 @@ void check_facts(const Binder& binder) {
                         *scenario.stop.tokens / (scenario.charged.tokens_per_learner_step * rate));
     }
     const double steps = rate * span_s;
-    double facts = steps;
-    if (protocol.family == Family::kDiloco) {
+    double facts = protocol.exchange ? steps : 0.0;
+    if (protocol.exchange && protocol.family == Family::kDiloco) {
       facts *= 1.0 + 4.0 * protocol.fragments / protocol.sync_period_steps;
     }
     for (const Fault& fault : scenario.faults) {
-      if (protocol.faults) facts += 3.0 * fault.events_per_s_nominal * span_s;
+      if (protocol.faults) facts += (protocol.exchange ? 3.0 : 8.0) * fault.events_per_s_nominal * span_s;
     }
     if (facts > kMaxFacts) {
       binder.refuse("/stop", "would give at least " + number_text(facts) + " facts (" +

@@ -55,6 +55,12 @@ They name settings that cannot matter, or that deserve a second look, and stay w
 | W13 | a region without islands |
 | W14 | a straggler of factor 1 |
 | W15 | recovery settings without faults |
+| W20 | a fragment of the trained model holds under a fifth of the mean |
+| W21 | training diverged: a loss that is not finite |
+| W22 | when_late without limit_steps |
+| W23 | syncer snapshots, and no shard is ever lost |
+| W24 | donors or limit_steps beside rejoin_from syncer |
+| W25 | spares, and no slice ever breaks |
 )";
 
 // Text in a cell of a table.

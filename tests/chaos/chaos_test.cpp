@@ -38,6 +38,8 @@ const std::vector<std::string> kBlows{
     R"("kind":"link_cut","target":"rb.down")",
     R"("kind":"link_cut","target":"rc.up")",
     R"("kind":"link_cut","target":"ra>rb")",
+    R"("kind":"partition","target":["rc"])",
+    R"("kind":"partition","target":["ra"])",
     R"("kind":"link_slow","target":"rb.up","factor":0.2)",
     R"("kind":"shard_lost","target":"ra")",
     R"("kind":"shard_lost","target":"rb")",

@@ -298,3 +298,32 @@ TEST_CASE("a node dies and is noticed late (F13)") {
     CHECK(decoupled.summary.by_learner[0].tokens < (500 - detection_s / 10.0) * 1000.0 + 1);
   }
 }
+
+TEST_CASE("a partition: the larger side goes on, the other steps and catches up when it heals") {
+  // Regions 0, 1, 2 with two, two and one learners; region 2 is cut from both others, 500-900.
+  Scenario s = regions(3, 1.0, 0.0);
+  for (const int region : {0, 0, 1, 1, 2}) add_learner(&s, region, 10.0);
+  model(&s, 8e9);
+  s.stop.simulated_s = 1500;
+  for (const int other : {0, 1}) {
+    for (const int link : {s.link_between(2, other), s.link_between(other, 2)}) {
+      s.faults.push_back(scripted(FaultKind::kLinkCut, {TargetKind::kLink, link, 0}, 500, 400));
+    }
+  }
+  const Run r = run(s, protocol(s, "decoupled_diloco"));
+  CHECK(r.summary.goodput == 1.0);
+  int inside = 0;
+  for (const fact::Merge& merge : facts<fact::Merge>(r.tape)) {
+    if (merge.t < 520 || merge.t > 900) continue;
+    inside += 1;
+    CHECK(merge.participants <= 4);
+  }
+  CHECK(inside >= 30);   // 38 steps, a fragment each
+  double first_s = kNever;
+  for (const fact::Overwrite& over : facts<fact::Overwrite>(r.tape)) {
+    if (over.learner != 4 || over.t < 520) continue;
+    CHECK(over.t >= 900);
+    first_s = std::min(first_s, over.t);
+  }
+  CHECK(first_s <= 930);   // at most the whole model, 8 s, and the step in progress
+}
