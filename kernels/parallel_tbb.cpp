@@ -1,5 +1,6 @@
 #include <map>
 #include <optional>
+
 #include <tbb/blocked_range.h>
 #include <tbb/global_control.h>
 #include <tbb/info.h>

@@ -98,16 +98,18 @@ void add_bytes(const Scenario& scenario, const Protocol& row, const RowTraffic& 
   out.sync_s_largest = traffic.seconds(largest);
   const double model = model_wire_bytes(scenario.charged);
   out.all_reduce_s = traffic.seconds(model);
-  out.first_phase_s = out.latency_s + model * traffic.first_s_per_byte;
+  out.first_phase_s = out.latency_s + traffic.setup_s + model * traffic.first_s_per_byte;
   out.ports = ports_of(scenario, traffic, out.step_s);
   for (const PortEstimate& port : out.ports)
     out.needed_Bps = std::max(out.needed_Bps, port.needed_Bps);
   double edges = 0.0;
   for (const auto* phase : {&traffic.unit.first, &traffic.unit.second}) {
     for (const CollectiveFlow& flow : *phase) {
+      const double rate_Bps = std::min(path_rate_Bps(scenario, flow.from_region, flow.to_region),
+                                       flow_cap_Bps(scenario, flow.from_region, flow.to_region));
       edges += flow.bytes;
       out.copy_s =
-          std::max(out.copy_s, model / path_rate_Bps(scenario, flow.from_region, flow.to_region) +
+          std::max(out.copy_s, model / rate_Bps + traffic.setup_s +
                                    path_latency_s(scenario, flow.from_region, flow.to_region));
     }
   }
@@ -216,17 +218,11 @@ LinkEstimate link_estimate(const Scenario& scenario, int from, int to) {
   LinkEstimate out;
   out.name = pair_name(scenario, from, to);
   out.rate_Bps = path_rate_Bps(scenario, from, to);
-  const bool back = scenario.link_between(to, from) >= 0;
-  out.round_trip_s =
-      path_latency_s(scenario, from, to) +
-      (back ? path_latency_s(scenario, to, from) : path_latency_s(scenario, from, to));
+  out.round_trip_s = round_trip_s(scenario, from, to);
   out.in_flight_bytes = out.round_trip_s > 0.0 ? out.rate_Bps * out.round_trip_s : 0.0;
   out.in_flight_packets = out.in_flight_bytes / kPacketBytes;
   out.queue_packets = kQueueFactor * out.in_flight_packets;
-  const Transport& transport = scenario.transport;
-  if (transport.kind == TransportKind::kTcp && out.round_trip_s > 0.0) {
-    out.flow_cap_Bps = transport.streams * transport.window_bytes / out.round_trip_s;
-  }
+  out.flow_cap_Bps = flow_cap_Bps(scenario, from, to);
   return out;
 }
 

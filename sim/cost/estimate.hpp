@@ -2,8 +2,8 @@
 // room for a recovery, checkpoint advice. Pure arithmetic on the scenario; nothing fails here and
 // no fault is drawn.
 //
-// Ideal times are those of fluid sharing on idle ports (ideal_seconds); `tcp` can only be slower:
-// LinkEstimate::flow_cap_Bps. Steps are those of the row's slowest learner, without speed spread.
+// Ideal times are those of idle ports (ideal_seconds); with tcp a flow's cap and the set-up count
+// too, but not for recoveries. Steps are those of the row's slowest learner, without speed spread.
 // kNever and kUnlimited stand for "never" and "no limit".
 #pragma once
 

@@ -58,8 +58,14 @@ std::string name_at(const Scenario& scenario, std::size_t place) {
   return pair_name(scenario, link.from, link.to);
 }
 
-double seconds_of(const Scenario& scenario, const std::vector<Load>& loads) {
+// Of flows that run together: the busiest port or link, or the flow that tcp slows most.
+double seconds_of(const Scenario& scenario, const std::vector<CollectiveFlow>& flows,
+                  const std::vector<Load>& loads) {
   double seconds = 0.0;
+  for (const CollectiveFlow& flow : flows) {
+    seconds =
+        std::max(seconds, flow.bytes / flow_cap_Bps(scenario, flow.from_region, flow.to_region));
+  }
   for (std::size_t i = 0; i < loads.size(); ++i)
     seconds = std::max(seconds, loads[i].bytes / capacity_at(scenario, i));
   return seconds;
@@ -151,6 +157,19 @@ double path_latency_s(const Scenario& scenario, int from, int to) {
   return link_at(scenario, from, to).latency_one_way_s;
 }
 
+double round_trip_s(const Scenario& scenario, int from, int to) {
+  const bool back = scenario.link_between(to, from) >= 0;
+  const double there_s = path_latency_s(scenario, from, to);
+  return there_s + (back ? path_latency_s(scenario, to, from) : there_s);
+}
+
+double flow_cap_Bps(const Scenario& scenario, int from, int to) {
+  const Transport& transport = scenario.transport;
+  const double trip_s = round_trip_s(scenario, from, to);
+  if (transport.kind != TransportKind::kTcp || trip_s <= 0.0) return kUnlimited;
+  return transport.streams * transport.window_bytes / trip_s;
+}
+
 RowTraffic traffic_of(const Scenario& scenario, const Protocol& row) {
   RowTraffic out;
   std::vector<int> members;
@@ -168,11 +187,12 @@ RowTraffic traffic_of(const Scenario& scenario, const Protocol& row) {
                         central ? row.syncer_region : row.star_region, members, 1.0);
   if (out.unit.first.empty()) return out;
   out.payload_bytes = payloads_of(scenario.charged, row);
+  if (scenario.transport.kind == TransportKind::kTcp) out.setup_s = scenario.transport.setup_s;
   const std::vector<Load> first = loads_of(scenario, out.unit.first);
   const std::vector<Load> second = loads_of(scenario, out.unit.second);
-  out.first_s_per_byte = seconds_of(scenario, first);
-  out.second_s_per_byte = seconds_of(scenario, second);
-  out.port_s_per_byte = seconds_of(scenario, sum_of(first, second));
+  out.first_s_per_byte = seconds_of(scenario, out.unit.first, first);
+  out.second_s_per_byte = seconds_of(scenario, out.unit.second, second);
+  out.port_s_per_byte = seconds_of(scenario, {}, sum_of(first, second));
   return out;
 }
 

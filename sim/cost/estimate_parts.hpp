@@ -14,11 +14,12 @@ struct RowTraffic {
   std::vector<double> payload_bytes;  // fragments, or the buckets of a data-parallel step
   int period_steps = 1;               // H; 1 for data-parallel
   double first_s_per_byte = 0.0, second_s_per_byte = 0.0;  // ideal, of the two phases
+  double setup_s = 0.0;          // tcp: before each collective moves a byte
   double port_s_per_byte = 0.0;  // busiest port, both phases at once: what conservation allows
   std::vector<int> regions;      // of the learners, distinct, in learner order; none: no regions
 
   double seconds(double bytes) const {
-    return unit.lead_s + bytes * (first_s_per_byte + second_s_per_byte);
+    return unit.lead_s + setup_s + bytes * (first_s_per_byte + second_s_per_byte);
   }
 };
 
@@ -32,6 +33,9 @@ std::vector<PortEstimate> ports_of(const Scenario& scenario, const RowTraffic& t
 
 std::string pair_name(const Scenario& scenario, int from_region, int to_region);
 double path_rate_Bps(const Scenario& scenario, int from_region, int to_region);
+// tcp: streams × window / (latency there and back); else kUnlimited.
+double flow_cap_Bps(const Scenario& scenario, int from_region, int to_region);
+double round_trip_s(const Scenario& scenario, int from_region, int to_region);
 double path_latency_s(const Scenario& scenario, int from_region, int to_region);
 
 std::optional<RecoveryEstimate> recovery_of(const Scenario& scenario, const Protocol& row,

@@ -6,9 +6,9 @@ namespace skerry {
 
 namespace {
 
-constexpr std::array<std::string_view, 10> kKindNames{
-    "slice_down", "island_down", "region_dark", "link_cut",   "link_slow",
-    "straggler",  "hang",        "shard_lost",  "corruption", "storage_slow"};
+constexpr std::array<std::string_view, 11> kKindNames{
+    "slice_down", "island_down", "region_dark", "link_cut",     "link_slow", "straggler",
+    "hang",       "shard_lost",  "corruption",  "storage_slow", "partition"};
 
 }  // namespace
 

@@ -11,10 +11,10 @@ namespace skerry {
 
 namespace {
 
-constexpr std::array kKinds{FaultKind::kSliceDown,  FaultKind::kIslandDown, FaultKind::kRegionDark,
-                            FaultKind::kLinkCut,    FaultKind::kLinkSlow,   FaultKind::kStraggler,
-                            FaultKind::kHang,       FaultKind::kShardLost,  FaultKind::kCorruption,
-                            FaultKind::kStorageSlow};
+constexpr std::array kKinds{FaultKind::kSliceDown,   FaultKind::kIslandDown, FaultKind::kRegionDark,
+                            FaultKind::kLinkCut,     FaultKind::kLinkSlow,   FaultKind::kStraggler,
+                            FaultKind::kHang,        FaultKind::kShardLost,  FaultKind::kCorruption,
+                            FaultKind::kStorageSlow, FaultKind::kPartition};
 
 // Whether a fault of this kind can hit a target of that kind.
 bool can_hit(FaultKind kind, TargetKind target) {
@@ -31,6 +31,8 @@ bool can_hit(FaultKind kind, TargetKind target) {
       return target == TargetKind::kRegion;
     case FaultKind::kStorageSlow:
       return target == TargetKind::kStorage;
+    case FaultKind::kPartition:
+      return target == TargetKind::kLink;
     case FaultKind::kLinkCut:
     case FaultKind::kLinkSlow:
       break;

@@ -97,7 +97,7 @@ Task<void> DataParallel::job() {
     co_await save_if_due();
     if (lost_anything()) continue;
     stepping(true);   // so that the dates of stepping-exposure faults are known
-    const std::int64_t n = calm_steps();
+    const std::int64_t n = anything_back() ? 0 : calm_steps();   // they came back during a pause
     if (n > 0) {
       co_await stretch(n);
     } else {

@@ -22,7 +22,7 @@ void fill_due_tables(int period, int fragments, std::vector<int>* due, std::vect
 bool regions_can_fail(const Scenario& scenario) {
   const auto hits = [](FaultKind kind) {
     return kind == FaultKind::kRegionDark || kind == FaultKind::kLinkCut ||
-           kind == FaultKind::kShardLost;
+           kind == FaultKind::kShardLost || kind == FaultKind::kPartition;
   };
   return std::any_of(scenario.faults.begin(), scenario.faults.end(),
                      [&](const Fault& fault) { return hits(fault.kind); }) ||

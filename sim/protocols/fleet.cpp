@@ -49,6 +49,7 @@ Fleet::Fleet(Engine& engine, const Scenario& scenario, Network& network, int hub
       hub_(hub),
       port_factors_(2 * scenario.regions.size()),
       link_factors_(scenario.links.size()),
+      link_parted_(scenario.links.size(), 0),
       anything_changed_(engine, "any change of hardware") {
   for (std::size_t m = 0; m < islands_.size(); ++m) {
     islands_[m].held.assign(at(scenario.learners[m].slices), 0);
@@ -99,6 +100,11 @@ void Fleet::hold(const PlanLine& line, int by) {
       add_or_remove(island(target.index).factors, line.factor, by);
       change_learner(target.index);
       break;
+    case FaultKind::kPartition:
+      link_parted_[at(target.index)] += by;
+      hold_link(line, by);
+      find_partition();
+      break;
     case FaultKind::kLinkCut:
     case FaultKind::kLinkSlow:
       hold_link(line, by);
@@ -131,7 +137,7 @@ void Fleet::hold_slice(const Target& target, int by) {
 
 void Fleet::hold_link(const PlanLine& line, int by) {
   const Target& target = line.target;
-  const double factor = line.kind == FaultKind::kLinkCut ? 0.0 : line.factor;
+  const double factor = line.kind == FaultKind::kLinkSlow ? line.factor : 0.0;
   if (target.kind == TargetKind::kPort) {
     add_or_remove(port_factors_[at(2 * target.index + target.part)], factor, by);
     set_port(target.index, target.part);
@@ -139,7 +145,6 @@ void Fleet::hold_link(const PlanLine& line, int by) {
   } else {
     add_or_remove(link_factors_[at(target.index)], factor, by);
     network_.set_factor(target, product(link_factors_[at(target.index)]));
-    if (factor <= 0) find_partition();
   }
   anything_changed_.notify();
 }
@@ -147,12 +152,12 @@ void Fleet::hold_link(const PlanLine& line, int by) {
 bool Fleet::pair_open(std::size_t a, std::size_t b) const {
   const int from = static_cast<int>(a), to = static_cast<int>(b);
   for (const int link : {scenario_.link_between(from, to), scenario_.link_between(to, from)}) {
-    if (link < 0 || product(link_factors_[at(link)]) <= 0) return false;
+    if (link < 0 || link_parted_[at(link)] > 0) return false;
   }
   return true;
 }
 
-// Cut pairs may part the regions with learners. The side of the hub counts, or the one with most learners
+// Partitions part the regions with learners. The side of the hub counts, or the one with most learners
 // (ties: with the first learner).
 void Fleet::find_partition() {
   std::vector<int> learners(apart_.size(), 0), side(apart_.size(), -1);

@@ -100,12 +100,13 @@ class Fleet {
   std::vector<Island> islands_;
   std::vector<int> dark_;                          // per region
   std::vector<int> shards_lost_;                   // per region
-  std::vector<char> apart_;                        // per region: cut pairs keep it from the side that counts
+  std::vector<char> apart_;                        // per region: a partition keeps it from the side that counts
   int hub_ = -1;
   std::vector<double> storage_factors_;
   double found_corruption_s_ = kNever;
   std::vector<std::vector<double>> port_factors_;  // 2·region + part: factors in force (0 = cut)
   std::vector<std::vector<double>> link_factors_;
+  std::vector<int> link_parted_;                   // per link: partitions in force
   std::vector<std::unique_ptr<Signal>> changed_;
   std::vector<std::unique_ptr<Signal>> region_changed_;
   Signal anything_changed_;

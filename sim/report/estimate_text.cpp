@@ -131,9 +131,9 @@ Cells port_cells(const PortEstimate& port) {
 
 Cells link_cells(const LinkEstimate& link) {
   Cells cells = {{"gbps", gbps(link.rate_Bps)},
-                 {"round_trip_ms", link.round_trip_s * 1e3},
-                 {"in_flight_bytes", number(link.in_flight_bytes)},
-                 {"in_flight_packets", number(link.in_flight_packets)},
+                 {"rtt_ms", link.round_trip_s * 1e3},
+                 {"bdp_bytes", number(link.in_flight_bytes)},
+                 {"bdp_packets", number(link.in_flight_packets)},
                  {"queue_packets", number(link.queue_packets)}};
   if (std::isfinite(link.flow_cap_Bps))
     cells.emplace_back("flow_cap_gbps", gbps(link.flow_cap_Bps));
@@ -195,16 +195,20 @@ std::string line_of(const std::string& prefix, const Cells& cells) {
 // Columns under their names; the first `kListed` rows.
 std::string table_of(const std::string& title, const Sections& rows) {
   if (rows.empty()) return "";
-  std::size_t name_width = title.size() + 2;
+  std::size_t cells_width = 2;
+  for (const auto& [key, value] : rows.front().second)
+    cells_width += 2 + std::max<std::size_t>(7, key.size());
+  const std::size_t widest = kColumns - cells_width;
+  std::size_t name_width = title.size();
   for (const auto& [name, cells] : rows)
-    name_width = std::max(name_width, std::min<std::size_t>(name.size(), 30) + 2);
+    name_width = std::max(name_width, std::min(name.size(), widest));
   std::string text = fmt::format("  {:<{}}", title, name_width);
   for (const auto& [key, value] : rows.front().second)
     text += fmt::format("  {:>7}", key);
   text += "\n";
   for (std::size_t i = 0; i < std::min(rows.size(), kListed); ++i) {
     std::string name = rows[i].first;
-    if (name.size() > 30) name = name.substr(0, 29) + "~";
+    if (name.size() > name_width) name = name.substr(0, name_width - 1) + "~";
     text += fmt::format("  {:<{}}", name, name_width);
     const Cells& heads = rows.front().second;
     for (const auto& [key, value] : heads) {

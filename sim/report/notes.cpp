@@ -153,11 +153,10 @@ std::string fault_lines(const Results& results) {
   if (results.scenario.faults.empty() && results.scenario.plan.empty()) return "faults: none\n";
   std::vector<std::string> items;
   const auto by_stepping = [&](const std::string& name) {
-    return std::any_of(results.scenario.faults.begin(), results.scenario.faults.end(),
-                       [&](const Fault& fault) {
-                         return fault.name == name && !fault.scripted &&
-                                fault.exposure == Exposure::kStepping;
-                       });
+    return std::any_of(
+        results.scenario.faults.begin(), results.scenario.faults.end(), [&](const Fault& fault) {
+          return fault.name == name && !fault.scripted && fault.exposure == Exposure::kStepping;
+        });
   };
   for (const auto& [name, count] : results.plan) {
     if (by_stepping(name)) {

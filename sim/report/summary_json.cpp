@@ -59,7 +59,7 @@ Json faults(const Summary& s) {
   for (const FaultKind kind :
        {FaultKind::kSliceDown, FaultKind::kIslandDown, FaultKind::kRegionDark, FaultKind::kLinkCut,
         FaultKind::kLinkSlow, FaultKind::kStraggler, FaultKind::kHang, FaultKind::kShardLost,
-        FaultKind::kCorruption, FaultKind::kStorageSlow}) {
+        FaultKind::kCorruption, FaultKind::kStorageSlow, FaultKind::kPartition}) {
     const auto count = s.faults.by_kind.find(std::string(kind_name(kind)));
     by_kind[std::string(kind_name(kind))] = count == s.faults.by_kind.end() ? 0 : count->second;
   }
@@ -121,11 +121,12 @@ Json summary_tree(const RunRecord& record) {
   out["chip_seconds"] = chip_seconds(s);
   out["wan"] = wan(s);
   out["faults"] = faults(s);
-  out["recoveries"] = {{"count", s.recoveries.count},
-                       {"mean_s", s.recoveries.mean_s},
-                       {"max_s", s.recoveries.max_s},
-                       {"inner_state_age_steps",
-                        {{"mean", s.recoveries.age_steps_mean}, {"max", s.recoveries.age_steps_max}}}};
+  out["recoveries"] = {
+      {"count", s.recoveries.count},
+      {"mean_s", s.recoveries.mean_s},
+      {"max_s", s.recoveries.max_s},
+      {"inner_state_age_steps",
+       {{"mean", s.recoveries.age_steps_mean}, {"max", s.recoveries.age_steps_max}}}};
   out["loss"] = loss(record.loss);
   out["target_loss"] = or_null(record.target_loss);
   out["time_to_loss_s"] = or_null(record.time_to_loss_s);

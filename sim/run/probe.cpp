@@ -233,19 +233,19 @@ std::vector<std::string> misjudged(Change change, const std::vector<ProbedRow>& 
 }
 
 std::string probe_table(const std::vector<ProbedRow>& before, const std::vector<ProbedRow>& after) {
-  std::string text = fmt::format("  {:<18}", "protocol");
+  std::string text = fmt::format("  {:<16}", "protocol");
   for (const char* name : kProbed) {
     const std::string head = std::string(name).substr(std::string(name).find('.') + 1);
-    text += fmt::format(" {:>{}}", head, std::max<std::size_t>(10, head.size()));
+    text += fmt::format(" {:>{}}", head, std::max<std::size_t>(9, head.size()));
   }
   text += "\n";
   for (std::size_t r = 0; r < before.size(); ++r) {
     std::string name = before[r].protocol;
-    if (name.size() > 18) name = name.substr(0, 17) + "~";
-    text += fmt::format("  {:<18}", name);
+    if (name.size() > 16) name = name.substr(0, 15) + "~";
+    text += fmt::format("  {:<16}", name);
     for (std::size_t i = 0; i < kProbed.size(); ++i) {
       const std::string head = std::string(kProbed.at(i));
-      const std::size_t width = std::max<std::size_t>(10, head.size() - (head.find('.') + 1));
+      const std::size_t width = std::max<std::size_t>(9, head.size() - (head.find('.') + 1));
       text += fmt::format(" {:>{}}", cell_text(i, before[r].values.at(i), after[r].values.at(i)),
                           width);
     }

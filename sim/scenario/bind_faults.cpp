@@ -27,7 +27,7 @@ const KindWord& kind_word(const std::string& text) {
       {"region_dark", FaultKind::kRegionDark, {"region"}},
       {"link_cut", FaultKind::kLinkCut, {"link"}},
       {"link_slow", FaultKind::kLinkSlow, {"link"}},
-      {"partition", FaultKind::kLinkCut, {}},
+      {"partition", FaultKind::kPartition, {}},
       {"straggler", FaultKind::kStraggler, {"island", "chip", "host", "slice"}},
       {"hang", FaultKind::kHang, {"slice", "chip", "host", "rack"}},
       {"shard_lost", FaultKind::kShardLost, {"region"}},
@@ -294,7 +294,7 @@ void bind_fault(Binder& binder, FaultEntry& entry) {
   bind_factor(binder, entry, fault);
   bind_notice(binder, entry, fault);
   fault.scripted = entry.given.contains("at_s");
-  fault.targets = targets_of(binder, entry, fault.kind, kind == "partition");
+  fault.targets = targets_of(binder, entry, fault.kind);
   if (fault.kind == FaultKind::kLinkSlow) check_slowable(binder, entry, fault.targets);
   std::size_t total = fault.targets.size();
   for (const Fault& other : binder.scenario.faults)

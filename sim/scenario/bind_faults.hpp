@@ -20,9 +20,8 @@ struct FaultEntry {
 };
 
 // What `target` names, for this kind of fault (everything when it is absent), in order of kind,
-// learner, slice, each once. `partition` gives the pairs between its regions and the others.
-std::vector<Target> targets_of(const Binder& binder, const FaultEntry& entry, FaultKind kind,
-                               bool partition);
+// learner, slice, each once. A partition has the pairs between its regions and the others.
+std::vector<Target> targets_of(const Binder& binder, const FaultEntry& entry, FaultKind kind);
 
 // Refuses targets of link_slow without capacity of their own.
 void check_slowable(const Binder& binder, const FaultEntry& entry,

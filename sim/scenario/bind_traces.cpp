@@ -73,7 +73,7 @@ void add_line(Binder& binder, const FaultEntry& entry, const PlanLine& line) {
 // The slice that each node stands for.
 std::vector<Target> hosts_of(const Binder& binder, const FaultEntry& entry) {
   std::vector<Target> places;
-  for (const Target& slice : targets_of(binder, entry, FaultKind::kSliceDown, false)) {
+  for (const Target& slice : targets_of(binder, entry, FaultKind::kSliceDown)) {
     const std::int64_t hosts = units_in(binder, entry, slice);
     if (static_cast<std::int64_t>(places.size()) + hosts > kMaxProcesses) {
       binder.refuse(entry.pointer, "found more than " + std::to_string(kMaxProcesses) +
@@ -131,7 +131,7 @@ void add_shares(Binder& binder, const FaultEntry& entry, const std::vector<Share
   if (!entry.given.contains("target")) {
     binder.refuse(entry.pointer, "does not say whose capacity: give target, a port or a pair");
   }
-  const auto targets = targets_of(binder, entry, FaultKind::kLinkSlow, false);
+  const auto targets = targets_of(binder, entry, FaultKind::kLinkSlow);
   if (std::any_of(points.begin(), points.end(),
                   [](const SharePoint& p) { return p.share > 0.0 && p.share < 1.0; })) {
     check_slowable(binder, entry, targets);

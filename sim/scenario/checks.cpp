@@ -270,7 +270,8 @@ void check_facts(const Binder& binder) {
       facts *= 1.0 + 4.0 * protocol.fragments / protocol.sync_period_steps;
     }
     for (const Fault& fault : scenario.faults) {
-      if (protocol.faults) facts += (protocol.exchange ? 3.0 : 8.0) * fault.events_per_s_nominal * span_s;
+      if (protocol.faults)
+        facts += (protocol.exchange ? 3.0 : 8.0) * fault.events_per_s_nominal * span_s;
     }
     if (facts > kMaxFacts) {
       binder.refuse("/stop", "would give at least " + number_text(facts) + " facts (" +

@@ -113,6 +113,7 @@ void add_target(const Binder& binder, FaultKind kind, const std::string& text,
       return targets.push_back({TargetKind::kStorage, 0, 0});
     case FaultKind::kRegionDark:
     case FaultKind::kShardLost:
+    case FaultKind::kPartition:
       return add_regions(binder, text, pointer, TargetKind::kRegion, targets);
     case FaultKind::kLinkCut:
     case FaultKind::kLinkSlow:
@@ -168,12 +169,10 @@ std::int64_t chips_per_host(const Binder& binder, const FaultEntry& entry, const
 
 }  // namespace
 
-std::vector<Target> targets_of(const Binder& binder, const FaultEntry& entry, FaultKind kind,
-                               bool partition) {
+std::vector<Target> targets_of(const Binder& binder, const FaultEntry& entry, FaultKind kind) {
   std::vector<Target> targets;
   const Json* given = member(entry.given, "target");
   const bool links = kind == FaultKind::kLinkCut || kind == FaultKind::kLinkSlow;
-  const FaultKind named = partition ? FaultKind::kRegionDark : kind;
   if (given == nullptr && links) {
     add_all_links(binder, entry.pointer, targets);
   } else if (given == nullptr) {
@@ -181,16 +180,17 @@ std::vector<Target> targets_of(const Binder& binder, const FaultEntry& entry, Fa
     if (regions && binder.scenario.regions.empty()) {
       binder.refuse(entry.pointer, text_at(entry.given, "kind") + " needs /regions");
     }
-    add_target(binder, named, "*", entry.pointer, targets);
+    add_target(binder, kind, "*", entry.pointer, targets);
   } else if (given->is_string()) {
-    add_target(binder, named, given->get<std::string>(), entry.pointer + "/target", targets);
+    add_target(binder, kind, given->get<std::string>(), entry.pointer + "/target", targets);
   } else {
     for (std::size_t i = 0; i < given->size(); ++i) {
-      add_target(binder, named, (*given)[i].get<std::string>(),
+      add_target(binder, kind, (*given)[i].get<std::string>(),
                  under(entry.pointer + "/target", std::to_string(i)), targets);
     }
   }
-  if (partition) targets = border_of(binder, targets, entry.pointer + "/target");
+  if (kind == FaultKind::kPartition)
+    targets = border_of(binder, targets, entry.pointer + "/target");
   std::sort(targets.begin(), targets.end(),
             [](const Target& a, const Target& b) { return order(a) < order(b); });
   targets.erase(std::unique(targets.begin(), targets.end(),

@@ -57,8 +57,9 @@ const std::vector<std::string>& known_metrics() {
                               "exposed_communication", "degraded", "wasted_progress", "other"}) {
       all.push_back(std::string("chip_seconds.lost.") + cause);
     }
-    for (const char* kind : {"slice_down", "island_down", "region_dark", "link_cut", "link_slow",
-                             "straggler", "hang", "shard_lost", "corruption", "storage_slow"}) {
+    for (const char* kind :
+         {"slice_down", "island_down", "region_dark", "link_cut", "link_slow", "straggler", "hang",
+          "shard_lost", "corruption", "storage_slow", "partition"}) {
       all.push_back(std::string("faults.by_kind.") + kind);
     }
     for (const char* row : {"by_learner.*.", "by_device.*."}) {

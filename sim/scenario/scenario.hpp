@@ -169,7 +169,8 @@ struct Protocol {
 // kHang: a slice or learner falls silent without an error; noticed after recovery.hang_detection_s,
 // then treated like a lost one. kShardLost: the syncer shards of a region lose their memory, chips
 // and ports stay. kCorruption: a learner's results are wrong from the date on and found wrong for_s
-// later. kStorageSlow: saves and restores take `factor` times as long.
+// later. kStorageSlow: saves and restores take `factor` times as long. kPartition: a pair on the border
+// between two sides is cut, and both know it: the smaller side leaves the exchange.
 enum class FaultKind {
   kSliceDown,
   kIslandDown,
@@ -180,7 +181,8 @@ enum class FaultKind {
   kHang,
   kShardLost,
   kCorruption,
-  kStorageSlow
+  kStorageSlow,
+  kPartition
 };
 enum class TargetKind { kSlice, kLearner, kRegion, kPort, kLink, kStorage };
 enum class LawKind {

@@ -165,9 +165,9 @@ template <>
 struct Kind<fact::Copy> {
   static constexpr std::string_view name = "copy";
   static constexpr auto members =
-      std::tuple{SKERRY_MEMBER(Copy, t), SKERRY_MEMBER(Copy, donor_step),
+      std::tuple{SKERRY_MEMBER(Copy, t),       SKERRY_MEMBER(Copy, donor_step),
                  SKERRY_MEMBER(Copy, learner), SKERRY_MEMBER_IN(Copy, donor, Range::kMayBeMissing),
-                 SKERRY_MEMBER(Copy, began), SKERRY_MEMBER(Copy, age_steps)};
+                 SKERRY_MEMBER(Copy, began),   SKERRY_MEMBER(Copy, age_steps)};
 };
 
 template <>
@@ -208,9 +208,8 @@ struct Kind<fact::RollBack> {
 template <>
 struct Kind<fact::Snapshot> {
   static constexpr std::string_view name = "snapshot";
-  static constexpr auto members =
-      std::tuple{SKERRY_MEMBER(Snapshot, t), SKERRY_MEMBER(Snapshot, began),
-                 SKERRY_MEMBER(Snapshot, clock)};
+  static constexpr auto members = std::tuple{
+      SKERRY_MEMBER(Snapshot, t), SKERRY_MEMBER(Snapshot, began), SKERRY_MEMBER(Snapshot, clock)};
 };
 
 template <>
@@ -234,9 +233,9 @@ struct Kind<fact::End> {
 inline constexpr std::string_view kFormat = ",\"skerry\":\"tape/1\"";  // of the first line only
 
 // Names of the enumerations, in the order of their values.
-inline constexpr std::array<std::string_view, 10> kFaultNames{
-    "slice_down", "island_down", "region_dark", "link_cut",   "link_slow",
-    "straggler",  "hang",        "shard_lost",  "corruption", "storage_slow"};
+inline constexpr std::array<std::string_view, 11> kFaultNames{
+    "slice_down", "island_down", "region_dark", "link_cut",     "link_slow", "straggler",
+    "hang",       "shard_lost",  "corruption",  "storage_slow", "partition"};
 inline constexpr std::array<std::string_view, 6> kTargetNames{"slice", "learner", "region",
                                                               "port",  "link",    "storage"};
 

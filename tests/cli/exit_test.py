@@ -3,7 +3,7 @@ import json
 
 from program import ROOT, TINY, ProgramTest
 
-COMMANDS = ("run", "train", "show", "plan", "check", "test", "explain", "schema")
+COMMANDS = ("run", "train", "show", "plan", "estimate", "probe", "check", "test", "explain", "schema")
 
 
 class CommandLine(ProgramTest):

@@ -226,3 +226,19 @@ TEST_CASE("data-parallel: free saves come after every step") {
   REQUIRE(back.size() == 1);
   CHECK(back[0].to_step == 50);
 }
+
+TEST_CASE("elastic data-parallel: what comes back during a pause waits for one step, not for a stretch") {
+  // Slice of learner 0 away 105-120, learner 1 away 205-225. The slice's scale-up (13 s) begins after the step
+  // that ends past 118; learner 1 comes back while the others pause for its loss (slice_down 205-218 …).
+  Scenario s = regions(1, 0, 0);
+  add_learner(&s, 0, 10.0);
+  add_learner(&s, 0, 10.0);
+  model(&s, 8e9);
+  s.faults = {scripted(FaultKind::kSliceDown, {TargetKind::kSlice, 0, 0}, 105, 25),
+              scripted(FaultKind::kIslandDown, {TargetKind::kLearner, 1, 0}, 107, 27)};
+  // 100-105 lost; slice_down begins at 105 and, with learner 1, again at 107: to 120; half a step of learner 0
+  // to 130; the slice is back at 130: scale-up to 143, in which learner 1 comes back (134): one step to 153,
+  // then its scale-up to 166, then both step: (1,000 − 166) / 10 = 83 whole steps.
+  const Run r = run(s, protocol(s, "data_parallel_elastic"));
+  CHECK(r.summary.by_learner[1].tokens == (10 + 83) * 1000.0);
+}

@@ -307,7 +307,7 @@ TEST_CASE("a partition: the larger side goes on, the other steps and catches up 
   s.stop.simulated_s = 1500;
   for (const int other : {0, 1}) {
     for (const int link : {s.link_between(2, other), s.link_between(other, 2)}) {
-      s.faults.push_back(scripted(FaultKind::kLinkCut, {TargetKind::kLink, link, 0}, 500, 400));
+      s.faults.push_back(scripted(FaultKind::kPartition, {TargetKind::kLink, link, 0}, 500, 400));
     }
   }
   const Run r = run(s, protocol(s, "decoupled_diloco"));

@@ -346,7 +346,7 @@ TEST_CASE("hang, shard_lost, corruption, storage_slow, partition") {
   storage["target"] = "west";
   CHECK(has(fault_refusal(storage), "/target: has no meaning for storage_slow"));
   const auto cut = faults_of(scripted("partition", "us-east5"));
-  CHECK(cut[0].kind == FaultKind::kLinkCut);
+  CHECK(cut[0].kind == FaultKind::kPartition);
   REQUIRE(cut[0].targets.size() == 2);
   CHECK(cut[0].targets[0].kind == TargetKind::kLink);
   CHECK(has(fault_refusal(scripted("partition", "us-*")), "cuts nothing"));
