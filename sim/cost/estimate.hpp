@@ -71,7 +71,8 @@ struct RowEstimate {
   double flop_per_step = 0.0;  // of all learners: 6 × parameters × tokens
   double tokens_per_step = 0.0;
   double tokens_per_s_full = 0.0;   // chips alone
-  double tokens_per_s_limit = 0.0;  // at most, by the bytes; data-parallel: exact without faults
+  double tokens_per_s_limit = 0.0;  // at most, by the bytes, over whole periods; data-parallel:
+                                    // exact without faults
   double compute_utilization_limit = 1.0;
   std::optional<double> syncs_carried_limit;  // learners that never wait: share of due fragments
                                               // that the ports can carry; the rest merges late
