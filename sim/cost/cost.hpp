@@ -73,4 +73,13 @@ MemoryFit memory_fit(const ChargedModel& model, const Learner& learner);
 double young_interval_s(double mtbf_s, double save_s);
 double daly_interval_s(double mtbf_s, double save_s);
 
+// Failures a second that stop the row's whole job: random faults of its own learners and regions (what
+// fails together is one) at their nominal rate, and lines of a plan up to its last one. Scripted
+// entries give no rate.
+double job_failures_per_s(const Scenario& scenario, const Protocol& row);
+
+// Seconds of work between the row's saves by recovery.checkpoint_every: kNever without saves or without
+// any fault, 0 (after every step) when a save costs nothing, an hour when faults are scripted only.
+double checkpoint_period_s(const Scenario& scenario, const Protocol& row);
+
 }  // namespace skerry

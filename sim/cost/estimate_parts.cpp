@@ -79,67 +79,6 @@ std::vector<Load> sum_of(std::vector<Load> a, const std::vector<Load>& b) {
   return a;
 }
 
-bool stops_the_job(FaultKind kind) {
-  return kind == FaultKind::kSliceDown || kind == FaultKind::kIslandDown ||
-         kind == FaultKind::kRegionDark || kind == FaultKind::kHang;
-}
-
-// Which learners and regions take part in a row.
-struct Members {
-  std::vector<char> learners, regions;
-  Members(const Scenario& scenario, const Protocol& row)
-      : learners(scenario.learners.size(), 0), regions(scenario.regions.size(), 0) {
-    for (const int m : row.learners) {
-      const auto i = static_cast<std::size_t>(m);
-      learners[i] = 1;
-      const int region = scenario.learners[i].region;
-      if (region >= 0) regions[static_cast<std::size_t>(region)] = 1;
-    }
-  }
-  bool concerned(const Target& target) const {
-    const auto i = static_cast<std::size_t>(target.index);
-    return (target.kind == TargetKind::kRegion ? regions[i] : learners[i]) != 0;
-  }
-};
-
-// Failures a second of the row's job. `all`: of every learner of the scenario, in plan lines: the
-// rate that the rules for checkpoints use; else of the row's own, what fails together being one.
-double failures_per_s(const Scenario& scenario, const Protocol& row, bool all) {
-  const Members members(scenario, row);
-  double rate = 0.0;
-  for (const Fault& fault : scenario.faults) {
-    if (fault.scripted || !stops_the_job(fault.kind) || fault.targets.empty()) continue;
-    double here = fault.events_per_s_nominal;
-    if (!all) {
-      const auto targets = static_cast<double>(fault.targets.size());
-      const auto own = std::count_if(fault.targets.begin(), fault.targets.end(),
-                                     [&](const Target& t) { return members.concerned(t); });
-      here *= static_cast<double>(own) / targets;
-      here /= fault.together > 0 ? fault.together : targets;
-    }
-    rate += here;
-  }
-  double lines = 0.0, last_s = 0.0;
-  for (const PlanLine& line : scenario.plan) {
-    if (stops_the_job(line.kind) && (all || members.concerned(line.target))) lines += 1.0;
-    last_s = std::max(last_s, line.at_s);
-  }
-  return rate + (lines > 1.0 && last_s > 0.0 ? lines / last_s : 0.0);
-}
-
-// As the protocol will choose it.
-double period_in_use_s(const Scenario& scenario, const Protocol& row) {
-  const Recovery& r = row.recovery;
-  if (r.checkpoint_rule == CheckpointRule::kNone) return kNever;
-  if (r.checkpoint_rule == CheckpointRule::kPeriod) return r.checkpoint_every_s;
-  if (r.checkpoint_save_s <= 0.0) return 0.0;
-  const double rate = failures_per_s(scenario, row, true);
-  if (rate <= 0.0) return 3600.0;
-  return r.checkpoint_rule == CheckpointRule::kYoung
-             ? young_interval_s(1.0 / rate, r.checkpoint_save_s)
-             : daly_interval_s(1.0 / rate, r.checkpoint_save_s);
-}
-
 }  // namespace
 
 std::string pair_name(const Scenario& scenario, int from, int to) {
@@ -278,8 +217,8 @@ std::optional<CheckpointEstimate> checkpoint_of(const Scenario& scenario, const 
   CheckpointEstimate out;
   out.save_s = r.checkpoint_save_s;
   out.restart_s = r.detection_s + r.restart_s + r.checkpoint_restore_s;
-  out.period_s = period_in_use_s(scenario, row);
-  const double rate = failures_per_s(scenario, row, false);
+  out.period_s = checkpoint_period_s(scenario, row);
+  const double rate = job_failures_per_s(scenario, row);
   if (rate <= 0.0) return out;
   out.mtbf_s = 1.0 / rate;
   if (out.save_s > 0.0) {

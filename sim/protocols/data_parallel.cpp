@@ -10,44 +10,10 @@ namespace skerry {
 
 namespace {
 
-bool stops_the_job(FaultKind kind) {
-  return kind == FaultKind::kSliceDown || kind == FaultKind::kIslandDown ||
-         kind == FaultKind::kRegionDark || kind == FaultKind::kHang;
-}
-
 bool can_be_corrupted(const Scenario& scenario) {
   const auto corrupts = [](const auto& fault) { return fault.kind == FaultKind::kCorruption; };
   return std::any_of(scenario.faults.begin(), scenario.faults.end(), corrupts) ||
          std::any_of(scenario.plan.begin(), scenario.plan.end(), corrupts);
-}
-
-// Failures a second that a plan holds, up to its last line.
-double planned_rate(const std::vector<PlanLine>& plan) {
-  double count = 0, last = 0;
-  for (const PlanLine& line : plan) {
-    count += stops_the_job(line.kind) ? 1 : 0;
-    last = std::max(last, line.at_s);
-  }
-  return count > 1 && last > 0 ? count / last : 0;
-}
-
-// Seconds of work between saves: Young's or Daly's rule over the random faults that stop the job, or those
-// of a plan. Scripted faults alone give no rate: an hour. Without any fault nothing is saved.
-double checkpoint_period(const World& w) {
-  const Recovery& r = w.protocol.recovery;
-  if (r.checkpoint_rule == CheckpointRule::kNone) return kNever;
-  if (r.checkpoint_rule == CheckpointRule::kPeriod) return r.checkpoint_every_s;
-  if (!w.protocol.faults || (w.scenario.faults.empty() && w.scenario.plan.empty())) return kNever;
-  if (r.checkpoint_save_s <= 0) return 0;   // costs nothing: after every step
-  double rate = planned_rate(w.scenario.plan);
-  for (const Fault& fault : w.scenario.faults) {
-    if (stops_the_job(fault.kind) && !fault.scripted) rate += fault.events_per_s_nominal;
-  }
-  if (rate <= 0) return 3600.0;
-  const double mtbf = 1.0 / rate;
-  return r.checkpoint_rule == CheckpointRule::kYoung
-             ? young_interval_s(mtbf, r.checkpoint_save_s)
-             : daly_interval_s(mtbf, r.checkpoint_save_s);
 }
 
 Task<void> watch(Signal& from, Signal& to) {
@@ -74,7 +40,7 @@ DataParallel::DataParallel(World& world)
                          ? by_period
                          : w_.protocol.recovery.resume == Resume::kFromCheckpoint ||
                                (by_period && can_be_corrupted(w_.scenario));
-  if (saves) checkpoint_every_s_ = checkpoint_period(w_);
+  if (saves) checkpoint_every_s_ = checkpoint_period_s(w_.scenario, w_.protocol);
   w_.engine.explain_deadlock([this] { return waits(); });
 }
 

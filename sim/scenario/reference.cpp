@@ -33,6 +33,36 @@ allowed and the nearest known key. A setting that cannot matter gives a warning 
 * A default marked "assumed" is calibrated or a guess, not a measurement; those in use are listed with every result.
 )";
 
+constexpr const char* kMeaning = R"(
+## What a failure means
+
+* **A slice goes.** The step in progress is kept or lost (`step_in_progress`), then `detection`, then a pause `slice_down`, then the
+  learner (elastic data-parallel: the job) goes on with fewer slices: fewer tokens a step, the same step time. Slices that are
+  back wait for the next end of a step and are taken in together, for one pause `scale_up`. A further loss during a pause begins
+  the reaction again, so that with `exposure: wall` failures strike during recoveries too, and with `stepping` they do not.
+* **All chips of a learner go.** Its state is lost: what it did since each fragment last merged is `wasted_progress`. In the
+  DiLoCo family it comes back with `scale_up`, waits for the first fragment (clock t_s), copies 3 x the model from a peer that has
+  seen t_s, takes the fragments that came meanwhile and steps. A donor that is lost is replaced; a region fetches its state over
+  the wide area once and hands it on inside. The others go on (`on_loss: continue`) or wait. Elastic data-parallel stands still
+  while 3 x the model is copied; data-parallel without elasticity waits for all chips and, with `from_checkpoint`, restarts from its
+  last save. When every learner has lost its state, the syncer's is used: it stands on stable storage.
+* **With notice** nothing is lost that can be saved in time: a learner that will lose all its chips stores its state
+  (`checkpoint_save`) before the last step that would not fit, restores it when it is back (`checkpoint_restore`) and goes on where
+  it was; data-parallel that restarts from checkpoints saves in time. Notice also spares `detection`.
+* **A hang** gives no error: from the date on nothing happens until `hang_detection` is over; then it is a slice that goes, away
+  from that moment.
+* **Corruption** costs all that was done since its date once it is found: a learner starts again from a peer, data-parallel from its
+  last save before that date (without one, from the start).
+* **Region dark**: chips, shards and ports are off. **Port cut, partition**: learners step on, their shards leave the exchange after
+  `detection`, and fetch what they missed before they take part again. **Pair cut**: its transfers wait (`cut_transfer`). **Shard
+  lost**: out at once; restored from the newest complete snapshot, or empty, it fetches the rest from another shard.
+* **Spares** stand in for broken slices after `spare_swap`; a slice that finds none waits for the next repair of its learner's
+  hardware. They are idle and not counted in chips.
+* One cause per chip-second, the first that holds of: down, infrastructure_recovery, checkpoint_restore, slice_down, scale_up,
+  checkpoint_save, straggler_wait, waiting_for_quorum, exposed_communication. Slices away are `degraded` whatever the rest does, but
+  for the rest of a step that is kept: it counts in full.
+)";
+
 constexpr const char* kWarnings = R"(
 ## Warnings
 

@@ -1,0 +1,289 @@
+#include "sim/report/baseline.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/base/error.hpp"
+#include "sim/base/random.hpp"
+#include "sim/report/summary_tree.hpp"
+#include "sim/scenario/parse.hpp"
+#include "sim/scenario/text.hpp"
+
+namespace skerry {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr const char* kBaseline = "baseline/1";
+
+void flatten(const Json& tree, const std::string& prefix, KeptRun& out) {
+  for (const auto& [key, value] : tree.items()) {
+    const std::string path = prefix.empty() ? key : prefix + "." + key;
+    if (value.is_object()) {
+      flatten(value, path, out);
+    } else if (value.is_number()) {
+      out.metrics.emplace_back(path, value.get<double>());
+    } else if (value.is_null()) {
+      out.metrics.emplace_back(path, std::nullopt);
+    }
+  }
+}
+
+// `tree`: a summary.
+KeptRun kept_run(Json tree, const std::string& row) {
+  KeptRun out;
+  out.row = row;
+  out.seed = tree.at("seed");
+  out.status = tree.at("status");
+  if (out.status == "failed") return out;
+  out.tape = tree.at("tape_fingerprint");
+  for (const char* key : {"seed", "by_learner", "by_device", "fingerprint"})
+    tree.erase(key);
+  tree.at("wan").erase("links");
+  flatten(tree, "", out);
+  return out;
+}
+
+std::string axis_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+Tolerance read_tolerance(const Json& value, const std::string& label, const std::string& pointer) {
+  const std::string allowed =
+      "found " + reader::shown(value) +
+      ", allowed \"exact\", {\"absolute\": x} or {\"relative\": x} with x ≥ 0";
+  if (value == "exact") return {};
+  if (!value.is_object() || value.size() != 1) throw BadInput(label, pointer, allowed);
+  const auto& [key, size] = *value.items().begin();
+  if ((key != "absolute" && key != "relative") || !size.is_number() || size.get<double>() < 0) {
+    throw BadInput(label, pointer, allowed);
+  }
+  return {key == "absolute" ? ToleranceKind::kAbsolute : ToleranceKind::kRelative,
+          size.get<double>()};
+}
+
+Tolerances read_tolerances(const Json& tree, const std::string& label, const std::string& pointer) {
+  if (!tree.is_object()) {
+    throw BadInput(label, pointer, "found " + reader::shown(tree) + ", allowed an object");
+  }
+  Tolerances out;
+  for (const auto& [metric, value] : tree.items()) {
+    out.emplace_back(metric, read_tolerance(value, label, reader::under(pointer, metric)));
+  }
+  return out;
+}
+
+Json tolerances_tree(const Tolerances& tolerances) {
+  Json out = Json::object();
+  for (const auto& [metric, tolerance] : tolerances) {
+    if (tolerance.kind == ToleranceKind::kExact) {
+      out[metric] = "exact";
+    } else {
+      const char* kind = tolerance.kind == ToleranceKind::kAbsolute ? "absolute" : "relative";
+      out[metric] = {{kind, tolerance.size}};
+    }
+  }
+  return out;
+}
+
+KeptRun read_run(const Json& tree, const std::string& row, std::uint64_t seed,
+                 const std::string& label, const std::string& pointer) {
+  KeptRun run;
+  run.row = row;
+  run.seed = seed;
+  for (const auto& [metric, value] : tree.items()) {
+    if (metric == "status" && value.is_string()) {
+      run.status = value;
+    } else if (value.is_number()) {
+      run.metrics.emplace_back(metric, value.get<double>());
+    } else if (value.is_null()) {
+      run.metrics.emplace_back(metric, std::nullopt);
+    } else {
+      throw BadInput(label, reader::under(pointer, metric),
+                     "found " + reader::shown(value) + ", allowed a number or null");
+    }
+  }
+  if (run.status.empty()) throw BadInput(label, pointer, "has no status");
+  return run;
+}
+
+void read_rows(const Json& rows, Numbers& out) {
+  for (const auto& [row, runs] : rows.items()) {
+    const std::string at = reader::under("/rows", row);
+    if (!runs.is_object()) throw BadInput(out.label, at, "is no object of seeds");
+    for (const std::uint64_t seed : out.seeds) {
+      const std::string name = fmt::format("seed-{}", seed);
+      if (!runs.contains(name)) continue;  // a sweep may have points of few seeds
+      if (!runs[name].is_object()) throw BadInput(out.label, at + "/" + name, "is no object");
+      out.runs.push_back(read_run(runs[name], row, seed, out.label, at + "/" + name));
+    }
+    for (const auto& [name, run] : runs.items()) {
+      const bool known = std::any_of(out.seeds.begin(), out.seeds.end(), [&](std::uint64_t seed) {
+        return name == fmt::format("seed-{}", seed);
+      });
+      if (!known) throw BadInput(out.label, reader::under(at, name), "is not one of /seeds");
+    }
+  }
+}
+
+}  // namespace
+
+Tolerance default_tolerance(const std::string& metric) {
+  for (const char* count :
+       {"learner_steps", "syncer_steps", "recoveries.count", "loss.n", "faults.*"}) {
+    if (reader::matches(count, metric)) return {};
+  }
+  if (metric.starts_with("closure_")) return {ToleranceKind::kAbsolute, 1e-9};
+  const bool loss = metric.starts_with("loss.") || metric == "target_loss";
+  return {ToleranceKind::kRelative, loss ? 1e-6 : 1e-9};
+}
+
+std::string tolerance_text(const Tolerance& tolerance) {
+  if (tolerance.kind == ToleranceKind::kExact) return "exact";
+  return fmt::format("{} {:g}", tolerance.kind == ToleranceKind::kAbsolute ? "abs" : "rel",
+                     tolerance.size);
+}
+
+Numbers numbers_of(const Results& results, const std::string& inputs) {
+  Numbers out;
+  out.label = results.folder;
+  out.schema = "run/1";
+  out.scenario = results.scenario.name;
+  out.hash = results.hash;
+  out.seeds = results.scenario.seeds;
+  out.inputs = inputs;
+  for (const RunRecord& record : results.records) {
+    out.runs.push_back(kept_run(summary_tree(record), record.summary.protocol));
+  }
+  return out;
+}
+
+namespace {
+
+// Lines by point id, in the order in which the ids come first.
+std::vector<Json> points_of(const std::string& lines) {
+  std::vector<Json> points;
+  std::map<std::string, std::size_t> place;
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);) {
+    const Json point = Json::parse(line, nullptr, false);
+    if (!point.is_object()) continue;  // cut short: its point is redone
+    const std::string id = point.at("id");
+    const auto [at, fresh] = place.emplace(id, points.size());
+    if (fresh) {
+      points.push_back(point);
+    } else if (point.at("status") == "ok" || points[at->second].at("status") != "ok") {
+      points[at->second] = point;
+    }
+  }
+  return points;
+}
+
+KeptRun kept_point(const Json& point) {
+  std::string row;
+  for (const auto& [axis, value] : point.at("point").items())
+    row += axis + "=" + axis_text(value) + " ";
+  row += point.at("protocol").get<std::string>();
+  if (point.at("status") == "ok") return kept_run(point.at("summary"), row);
+  KeptRun failed;
+  failed.row = row;
+  failed.seed = point.at("seed");
+  failed.status = "failed";
+  return failed;
+}
+
+}  // namespace
+
+Numbers numbers_of_sweep(const std::string& sweep_json, const std::string& lines,
+                         const std::string& folder) {
+  Numbers out;
+  out.label = folder;
+  out.schema = "sweep/1";
+  out.inputs = sweep_json;
+  try {
+    Json sweep = Json::parse(sweep_json);
+    sweep.erase("about");
+    out.hash = fmt::format("{:08x}", hash64(sweep.dump()) & 0xffffffffU);
+    for (const Json& point : points_of(lines))
+      out.runs.push_back(kept_point(point));
+  } catch (const Json::exception& error) {
+    throw BadInput(folder, "", std::string("not a sweep that Skerry wrote: ") + error.what());
+  }
+  // Shards and interrupted sweeps finish in another order.
+  std::stable_sort(out.runs.begin(), out.runs.end(), [](const KeptRun& a, const KeptRun& b) {
+    return std::tie(a.row, a.seed) < std::tie(b.row, b.seed);
+  });
+  for (const KeptRun& run : out.runs)
+    out.seeds.push_back(run.seed);
+  std::sort(out.seeds.begin(), out.seeds.end());
+  out.seeds.erase(std::unique(out.seeds.begin(), out.seeds.end()), out.seeds.end());
+  return out;
+}
+
+std::string baseline_to_json(const Numbers& numbers) {
+  Json out;
+  out["skerry"] = kBaseline;
+  out["scenario"] = numbers.scenario;
+  out["hash"] = numbers.hash;
+  out["seeds"] = numbers.seeds;
+  out["rows"] = Json::object();
+  for (const KeptRun& run : numbers.runs) {
+    Json& kept = out["rows"][run.row][fmt::format("seed-{}", run.seed)];
+    kept["status"] = run.status;
+    for (const auto& [metric, value] : run.metrics)
+      kept[metric] = value ? Json(*value) : Json(nullptr);
+  }
+  out["tolerances"] = tolerances_tree(numbers.tolerances);
+  return out.dump(1) + "\n";
+}
+
+Numbers baseline_from_json(const std::string& text, const std::string& label) {
+  const Json tree = reader::parse_strict(text, label);
+  Numbers out;
+  out.label = label;
+  if (!tree.is_object() || !tree.contains("skerry")) {
+    throw BadInput(label, "", "is neither a baseline nor a folder of results");
+  }
+  if (tree["skerry"] != kBaseline) {
+    throw BadInput(label, "/skerry",
+                   "found " + reader::shown(tree["skerry"]) + ", allowed \"baseline/1\"");
+  }
+  const std::vector<std::string> known{"skerry", "scenario", "hash", "seeds", "rows", "tolerances"};
+  for (const auto& [key, value] : tree.items()) {
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      throw BadInput(label, reader::under("", key),
+                     "unknown key" + reader::did_you_mean(key, known));
+    }
+  }
+  try {
+    out.schema = kBaseline;
+    out.scenario = tree.at("scenario");
+    out.hash = tree.at("hash");
+    out.seeds = tree.at("seeds").get<std::vector<std::uint64_t>>();
+    read_rows(tree.at("rows"), out);
+    if (tree.contains("tolerances")) {
+      out.tolerances = read_tolerances(tree["tolerances"], label, "/tolerances");
+    }
+  } catch (const Json::exception& error) {
+    throw BadInput(label, "", std::string("not a baseline that Skerry wrote: ") + error.what());
+  }
+  return out;
+}
+
+Tolerances tolerances_from_json(const std::string& text, const std::string& label) {
+  return read_tolerances(reader::parse_strict(text, label), label, "");
+}
+
+std::string schema_of_json(const std::string& text) {
+  const Json tree = Json::parse(text, nullptr, false);
+  if (!tree.is_object() || !tree.contains("skerry") || !tree["skerry"].is_string()) return "";
+  return tree["skerry"];
+}
+
+}  // namespace skerry
