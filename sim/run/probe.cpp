@@ -60,9 +60,10 @@ struct Variant {
 std::vector<Variant> variants_of(const Loaded& loaded, std::vector<std::string>& notes) {
   std::vector<Variant> variants;
   variants.push_back({"as it is", std::nullopt, loaded, {}});
-  const std::array<std::pair<Change, const char*>, 3> changes = {
+  const std::array<std::pair<Change, const char*>, 4> changes = {
       {{Change::kBandwidthDoubled, "every bandwidth doubled"},
        {Change::kFailuresHalved, "every random failure rate halved"},
+       {Change::kSpeedDoubled, "every learner twice as fast"},
        {Change::kLatencyHalved, "every latency halved"}}};
   for (const auto& [change, title] : changes) {
     Variant variant{title, change, loaded, {}};
@@ -163,6 +164,10 @@ bool apply_change(Scenario& scenario, Change change) {
       fault.events_per_s_nominal /= 2.0;
       any = true;
     }
+  } else if (change == Change::kSpeedDoubled) {
+    for (Learner& learner : scenario.learners)
+      learner.step_s /= 2.0;
+    any = !scenario.learners.empty();
   } else {
     for (Link& link : scenario.links) {
       any |= link.latency_one_way_s > 0.0;
@@ -218,16 +223,18 @@ std::vector<std::string> misjudged(Change change, const std::vector<ProbedRow>& 
     }
     const bool concerned = change == Change::kBandwidthDoubled ? before[i].wan_bytes > 0.0
                            : change == Change::kFailuresHalved ? before[i].chance_hits > 0.0
-                                                               : false;
+                                                               : change == Change::kSpeedDoubled;
     if (!concerned) continue;
     must_move = true;
     moved |= before[i].values != after[i].values;
     rows += (rows.empty() ? "" : ", ") + before[i].protocol;
   }
   if (must_move && !moved) {
-    missed.push_back(rows + (change == Change::kBandwidthDoubled
-                                 ? ": bytes were sent, and no output moved"
-                                 : ": faults were hit by chance, and no output moved"));
+    missed.push_back(rows +
+                     (change == Change::kBandwidthDoubled ? ": bytes were sent"
+                      : change == Change::kFailuresHalved ? ": faults were hit by chance"
+                                                          : ": learners are twice as fast") +
+                     ", and no output moved");
   }
   return missed;
 }

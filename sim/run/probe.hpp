@@ -12,10 +12,11 @@
 
 namespace skerry {
 
-enum class Change { kBandwidthDoubled, kFailuresHalved, kLatencyHalved };
+enum class Change { kBandwidthDoubled, kFailuresHalved, kSpeedDoubled, kLatencyHalved };
 
 // Changes the scenario; false when it has no such number (then it is as it was). Bandwidth: every
 // port and every link's own capacity. Failures: the mean gap of every random fault × 2; plans stay.
+// Speed: every step half as long.
 bool apply_change(Scenario& scenario, Change change);
 
 inline constexpr std::array<const char*, 6> kProbed = {"tokens_per_s",        "goodput",
@@ -34,8 +35,9 @@ std::vector<ProbedRow> probed_rows(const Scenario& scenario, const std::vector<R
 
 // What was missed, a sentence each with row and numbers. No row may lose more than 0.5 %:
 // tokens_per_s (relative), merged_share and hidden_share (absolute) with the bandwidth doubled,
-// goodput (absolute) with failures halved, tokens_per_s with latency halved. Bandwidth must move an
-// output of some row that sends bytes, failures one of some row that chance has hit.
+// goodput (absolute) with failures halved, tokens_per_s with speed doubled or latency halved.
+// Bandwidth must move an output of some row that sends bytes, failures one of some row that chance
+// has hit, speed one of any row.
 std::vector<std::string> misjudged(Change change, const std::vector<ProbedRow>& before,
                                    const std::vector<ProbedRow>& after);
 
