@@ -6,6 +6,8 @@
 #include "sim/base/error.hpp"
 #include "sim/run/children.hpp"
 #include "sim/run/commands.hpp"
+#include "sim/run/compare_command.hpp"
+#include "sim/run/sweep.hpp"
 
 namespace {
 
@@ -17,10 +19,13 @@ constexpr const char* kCommands =
     "  skerry run SCENARIO       all protocols and seeds of a scenario; prints the table\n"
     "  skerry train RUN          train the saved tapes of a run again with other /training "
     "settings\n"
+    "  skerry sweep SWEEP        a study: axes, rows, seeds; goes on and grows by itself\n"
     "  skerry show RUN           the table of a run folder again, or as csv, md or json\n"
     "  skerry plan SCENARIO      the fault plan of the first seed as CSV\n"
     "  skerry estimate SCENARIO  bytes, bounds, ideal times, room for recoveries; no simulation\n"
     "  skerry probe SCENARIO     more bandwidth, fewer failures: does the right thing move?\n"
+    "  skerry compare BASE RUN   regression: every number within its tolerance of a baseline?\n"
+    "  skerry diff A B           two results: inputs that differ, then numbers\n"
     "  skerry check SCENARIO...  read strictly, run nothing\n"
     "  skerry test PATH...       run scenarios that carry `expect` and judge them\n"
     "  skerry explain POINTER    what a key means: skerry explain '/protocols/*/quorum'\n"
@@ -32,6 +37,8 @@ constexpr const char* kCommands =
 struct Typed {
   Shared shared;
   TestOptions test;
+  CompareOptions compare;
+  SweepOptions sweep;
   std::vector<std::string> files, settings;
   std::string file, pointer, format = "table";
   std::vector<std::uint64_t> one_seed;
@@ -121,6 +128,56 @@ void add_study_commands(CLI::App& app, Typed& typed, std::function<int()>& chose
   add_seed_options(*probe, typed);
 }
 
+void add_sweep_command(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
+  SweepOptions& options = typed.sweep;
+  RunOptions& run = typed.shared.run;
+  CLI::App* sweep = add_command(app, "sweep", "All points of a study that are not there yet", chosen, [&] {
+    options.run = run;
+    return sweep_command(options);
+  });
+  sweep->add_option("sweep", options.file, "sweep file")->required();
+  sweep->add_option("--out", run.out, "folder for the results (default: results/runs/NAME-sweep)");
+  sweep->add_option("--shard", options.shard, "I/N: only every Nth point, from the Ith");
+  sweep->add_flag("--dry-run", options.dry_run, "how many points, how long; runs nothing");
+  sweep->add_flag("--status", options.status, "what the folder has by now; runs nothing");
+  sweep->add_flag("--retry-failed", options.retry_failed, "run failed points again");
+  sweep->add_flag("--fail-fast", options.fail_fast, "stop at the first failure");
+  sweep->add_flag("--sensitivity", options.sensitivity,
+                  "instead: each calibrated or assumed key of the scenario x 0.8 and x 1.2");
+  sweep->add_option("--limit", options.limit_s, "seconds of wall time for one point, then it has failed")
+      ->check(CLI::Range(1e-3, 1e9));
+  sweep->add_option("--jobs", run.jobs, "points at once (default: cores)")->check(CLI::Range(1, 4096));
+  sweep->add_option("--threads", run.threads, "threads of each point")->check(CLI::Range(1, 4096));
+  sweep->add_option("--isa", run.isa, "kernels to use; the bits are the same")
+      ->check(CLI::IsMember({"avx2", "avx512"}));
+  sweep->add_flag("--quiet", run.quiet, "no progress on stderr");
+  sweep->add_flag("--json", options.json, "counts as JSON on stdout");
+  sweep->add_option("--set", typed.settings, "/pointer=value: changes one key of the scenario")
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
+void add_comparing_commands(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
+  CompareOptions& options = typed.compare;
+  CLI::App* compare = add_command(app, "compare", "Numbers of a result against a baseline", chosen,
+                                  [&] { return compare_command(options); });
+  compare
+      ->add_option("baseline", options.baseline,
+                   "baseline file, run or sweep folder, or a folder of baselines")
+      ->required();
+  compare->add_option("result", options.result, "run or sweep folder, or a folder of them")
+      ->required();
+  compare->add_option("--tolerances", options.tolerances, "file of tolerances by metric");
+  auto* junit = compare->add_option("--junit", options.junit, "write JUnit XML here");
+  compare->add_flag("--update", options.update, "rewrite the baseline file from the result")
+      ->excludes(junit);
+
+  CLI::App* diff = add_command(app, "diff", "What differs between two results", chosen,
+                               [&] { return diff_command(options.baseline, options.result); });
+  diff->add_option("a", options.baseline, "run or sweep folder, or baseline file")->required();
+  diff->add_option("b", options.result, "the same")->required();
+}
+
 void add_commands(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
   Shared& shared = typed.shared;
   LoadOptions& load = shared.run.load;
@@ -194,6 +251,8 @@ int run_program(int argc, char** argv) {
   std::function<int()> chosen;
   add_commands(app, typed, chosen);
   add_study_commands(app, typed, chosen);
+  add_comparing_commands(app, typed, chosen);
+  add_sweep_command(app, typed, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

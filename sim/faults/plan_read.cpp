@@ -169,15 +169,20 @@ class PlanReader {
         table_.refuse(target_name(scenario_, line.target) + " has no capacity of its own to slow");
       }
     } else if (line.kind == FaultKind::kStraggler) {
-      if (!(line.factor > 0.0)) table_.refuse("factor of straggler must be above 0");
+      if (!(line.factor > 0.0 && line.factor <= 1e6)) {
+        table_.refuse("factor of straggler must be above 0 and at most 1e6");
+      }
     } else if (line.kind == FaultKind::kStorageSlow) {
-      if (!(line.factor > 1.0)) table_.refuse("factor of storage_slow must be above 1");
+      if (!(line.factor > 1.0 && line.factor <= 1e6)) {
+        table_.refuse("factor of storage_slow must be above 1 and at most 1e6");
+      }
     } else if (line.factor != 1.0) {
       table_.refuse("factor of " + kind + " must be 1: it has no effect");
     } else {
       return;
     }
     if (factor_ < 0 || table_.cell(factor_).empty()) table_.refuse(kind + " needs a factor");
+    if (line.kind != FaultKind::kLinkSlow) return;  // slow things nest; a link has one capacity
     const Key key{line.kind, line.target.kind, line.target.index, line.target.part, line.at_s};
     const auto [before, is_new] = factors_.try_emplace(key, line.factor, rows_);
     if (!is_new && before->second.first != line.factor) {

@@ -41,7 +41,18 @@ DataParallel::DataParallel(World& world)
                          : w_.protocol.recovery.resume == Resume::kFromCheckpoint ||
                                (by_period && can_be_corrupted(w_.scenario));
   if (saves) checkpoint_every_s_ = checkpoint_period_s(w_.scenario, w_.protocol);
+  for (int m : w_.protocol.learners) {
+    if (w_.learner(m).start_s > 0) {
+      starts_.emplace_back(w_.engine, w_.learner(m).name + " (start)", await_start(m));
+    }
+  }
   w_.engine.explain_deadlock([this] { return waits(); });
+}
+
+Task<void> DataParallel::await_start(int m) {
+  co_await until(w_.engine, w_.learner(m).start_s);
+  sort_absent(Cause::kInfrastructureRecovery);
+  event_.notify();
 }
 
 std::string DataParallel::waits() const {
@@ -58,10 +69,11 @@ std::string DataParallel::waits() const {
 Task<void> DataParallel::job() {
   co_await begin();
   for (;;) {
-    if (w_.fleet.corruption_found()) co_await undo_corruption();
+    if (w_.fleet.corruption_found()) forget_corrupt_saves();
     if (lost_anything() || anything_back()) co_await recover();
-    co_await save_if_due();
-    if (lost_anything()) continue;
+    if (restart_pending_ && !lost_anything()) co_await restart();
+    if (save_is_due()) co_await save();
+    if (lost_anything() || w_.fleet.corruption_found() || restart_pending_) continue;
     stepping(true);   // so that the dates of stepping-exposure faults are known
     const std::int64_t n = anything_back() ? 0 : calm_steps();   // they came back during a pause
     if (n > 0) {
@@ -208,7 +220,7 @@ std::int64_t DataParallel::calm_steps() const {
     if (start > w_.engine.now()) calm_until = std::min(calm_until, start);
   }
   const double whole = std::floor((calm_until - w_.engine.now()) / known_s_ * (1.0 - 1e-12));
-  const double to_stop = std::ceil((w_.tokens_wanted() - 0.5) / round_tokens);
+  const double to_stop = std::ceil((w_.tokens_wanted() - w_.token_slack()) / round_tokens);
   const double to_save =
       checkpoint_every_s_ < kNever
           ? std::ceil((checkpoint_every_s_ - worked_since_save_s_) / known_s_ * (1.0 - 1e-12))

@@ -48,7 +48,8 @@ class DataParallel {
   Task<void> communicate(Shape shape);          // compute and buckets of one step
   std::int64_t calm_steps() const;              // equal steps that nothing can disturb
   Task<void> stretch(std::int64_t n);           // all of them at once
-  Task<void> save_if_due();
+  Task<void> save();
+  Task<void> await_start(int m);                // a learner that joins later is an event
   bool save_is_due() const;
   double announced_loss_s() const;              // of a member, when its state would be lost; else kNever
   double save_s() const;                        // of one that begins now
@@ -65,8 +66,8 @@ class DataParallel {
   Task<void> copy_over_wan(std::vector<int> newcomers);
   Task<void> wait_for_all();                    // non-elastic
   Task<void> restart();                         // from the last save
-  Task<void> undo_corruption();                 // from the last save before a silent corruption
-  double detection_s() const;                   // until the losses of now are acted upon
+  void forget_corrupt_saves();                  // back to the last one before a silent corruption
+  double detection_s() const;                   // until the losses that broke meshes are acted upon
   Task<void> pause(double seconds, Cause cause, bool* disturbed);
   bool all_here() const;                        // every slice of every learner that has started
   bool anybody_here() const;
@@ -99,7 +100,9 @@ class DataParallel {
   std::vector<SavePoint> saves_{1};             // the last is the newest; the first is the start
   double checkpoint_every_s_ = kNever;
   double worked_since_save_s_ = 0;
+  bool restart_pending_ = false;                // a corruption was found: the state is worthless
   const char* waits_ = "nothing";
+  std::vector<Process> starts_;
   Process watcher_, job_;
 };
 

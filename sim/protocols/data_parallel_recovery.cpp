@@ -64,6 +64,9 @@ Task<void> DataParallel::pause(double seconds, Cause cause, bool* disturbed) {
 
 Task<void> DataParallel::recover() {
   if (!w_.protocol.elastic) {
+    // Only a learner that joins later can be new while nothing is lost: the job saves before it restarts.
+    const bool restarts = w_.protocol.recovery.resume == Resume::kFromCheckpoint;
+    if (restarts && !lost_anything()) co_await save();
     co_await wait_for_all();
     co_return;
   }
@@ -71,13 +74,11 @@ Task<void> DataParallel::recover() {
   if (!lost_anything() && anything_back()) co_await grow();
 }
 
-// The longest of those that miss chips.
+// The longest of those whose loss is new.
 double DataParallel::detection_s() const {
   double longest = 0;
   for (int m : w_.protocol.learners) {
-    if (w_.fleet.slices_present(m) < w_.learner(m).slices) {
-      longest = std::max(longest, w_.detection_s(m));
-    }
+    if (member(m).joined && member(m).mesh.broken()) longest = std::max(longest, w_.detection_s(m));
   }
   return longest;
 }
@@ -85,13 +86,15 @@ double DataParallel::detection_s() const {
 Task<void> DataParallel::shrink() {
   const Recovery& r = w_.protocol.recovery;
   for (;;) {
+    lost_anything();   // notes them
+    const double silence_s = detection_s();
     drop_losses();
     if (!anybody_here()) {
       co_await restart();
       co_return;
     }
     bool disturbed = false;
-    co_await pause(detection_s(), Cause::kInfrastructureRecovery, &disturbed);
+    co_await pause(silence_s, Cause::kInfrastructureRecovery, &disturbed);
     if (!disturbed) co_await pause(r.slice_down_s, Cause::kSliceDown, &disturbed);
     if (!disturbed) co_return;
   }
@@ -159,6 +162,8 @@ Task<void> DataParallel::wait_for_all() {
   bool detected = false;
   for (;;) {
     while (!all_here()) {
+      lost_anything();   // notes them
+      const double silence_s = detection_s();
       drop_losses();
       all(Cause::kInfrastructureRecovery);
       waits_ = "all chips to be back";
@@ -166,7 +171,7 @@ Task<void> DataParallel::wait_for_all() {
         co_await event_.wait();
         continue;
       }
-      const double acted = w_.engine.now() + detection_s();
+      const double acted = w_.engine.now() + silence_s;
       while (w_.engine.now() < acted) co_await event_.until_or(acted);
       detected = true;
     }
@@ -215,15 +220,16 @@ Task<void> DataParallel::restart() {
     w_.lose(tokens_ - saves_.back().tokens);
     tokens_ = saves_.back().tokens;
     worked_since_save_s_ = 0;
+    restart_pending_ = false;
     co_return;
   }
 }
 
 // Results were wrong from the found date on: what was saved since is worthless too.
-Task<void> DataParallel::undo_corruption() {
+void DataParallel::forget_corrupt_saves() {
   const double since = w_.fleet.take_found_corruption_s();
   while (saves_.size() > 1 && saves_.back().t > since) saves_.pop_back();
-  co_await restart();
+  restart_pending_ = true;
 }
 
 double DataParallel::save_s() const {
@@ -249,8 +255,7 @@ bool DataParallel::save_is_due() const {
   return ends < loss && ends + step >= loss;
 }
 
-Task<void> DataParallel::save_if_due() {
-  if (!save_is_due()) co_return;
+Task<void> DataParallel::save() {
   bool disturbed = false;
   waits_ = "a checkpoint";
   co_await pause(save_s(), Cause::kCheckpointSave, &disturbed);

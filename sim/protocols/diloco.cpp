@@ -75,7 +75,7 @@ Diloco::Diloco(World& world)
     watched.push_back(p_.syncer_region);
   }
   for (int region : watched) {
-    if (regions_can_fail_ && region >= 0) {
+    if (regions_can_fail_ && region >= 0 && p_.exchange) {
       const std::string& name = w_.scenario.regions[static_cast<std::size_t>(region)].name;
       shards_.emplace_back(w_.engine, name + " (shards)", shard(region));
     }

@@ -62,6 +62,8 @@ class Diloco {
     int lives = 0;                       // states it has had: joins so far
     bool state_lost = false;             // chips are there, but none that holds a sound state
     bool stored = false;                 // its state is in storage, from before an announced loss
+    bool parked = false;                 // and its chips are gone since
+    int corruptions_found = 0;           // of the fleet's, that it knows
     bool corrupt = false;                // its results are wrong; what it had done before:
     double sound_chip_s = 0, sound_tokens = 0;
     Quiet quiet;
@@ -70,6 +72,7 @@ class Diloco {
     double chip_seconds = 0;             // compute chip-seconds likewise
     std::int64_t clock = 0;              // newest t_s received
     std::int64_t waits_for_clock = 0;    // 0 = does not wait
+    bool waiting = false;                // for it, and does nothing else
     std::vector<Counter> counters;       // per fragment
     std::vector<Delivery> inbox;
     Mesh mesh;
@@ -128,6 +131,7 @@ class Diloco {
   void take_pending(int m);
   void overwrite(int m, const Delivery& delivery);
   Cause why_waiting(int m, std::int64_t need) const;
+  void book_waiting(int m);                     // of a learner that waits: why, as of now
   Task<void> quiet_steps(int m);                // exchange off
   double most_quiet_steps(int m);
   void settle_quiet_steps(int m, bool all);

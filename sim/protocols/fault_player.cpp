@@ -8,13 +8,12 @@ namespace skerry {
 
 namespace {
 
-// Regions that matter without a learner in them: the hub of a star.
+constexpr int kHopeless = 200000;   // faults in a row without a step that counts
+
+// Regions that matter without a learner in them.
 std::vector<int> hubs(const Protocol& protocol) {
-  if (protocol.family == Family::kDiloco && protocol.syncer == SyncerPlace::kCentral) {
-    return {protocol.syncer_region};
-  }
-  if (protocol.all_reduce == AllReduce::kStar) return {protocol.star_region};
-  return {};
+  const int hub = hub_of(protocol);
+  return hub >= 0 ? std::vector<int>{hub} : std::vector<int>{};
 }
 
 }  // namespace
@@ -114,6 +113,11 @@ void FaultPlayer::strike(const PlanLine& line, int source) {
   Spares* spares = breaks && scenario_.learners[static_cast<std::size_t>(line.target.index)].spares > 0
                        ? &spares_[static_cast<std::size_t>(line.target.index)]
                        : nullptr;
+  if (++hits_since_progress_ > kHopeless) {
+    throw CannotGoOn(std::to_string(kHopeless) + " faults have struck since the last step that counts, by " +
+                     std::to_string(engine_.now()) +
+                     " s of simulated time: with recoveries this long the run makes no progress");
+  }
   tape_.add(fact::FaultHit{engine_.now(), back_s, line.factor, line.kind, line.target, source});
   fleet_.apply(line);
   slices_changed(line.target);

@@ -26,6 +26,9 @@ class FaultPlayer {
   // The axis of stepping-exposure faults runs for this learner while it steps.
   void stepping(int learner, bool on);
 
+  // A step counted. A run in which faults strike for ever without one cannot go on (CannotGoOn).
+  void note_progress() { hits_since_progress_ = 0; }
+
   // Earliest date at which a fault or a repair will change anything, if learners go on as they do now.
   double next_change_date() const;
 
@@ -81,6 +84,7 @@ class FaultPlayer {
   std::vector<std::unique_ptr<Pending>> pending_;
   std::vector<Pending*> free_;
   std::multiset<double> pending_dates_;
+  int hits_since_progress_ = 0;
 };
 
 }  // namespace skerry

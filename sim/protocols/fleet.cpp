@@ -38,7 +38,15 @@ bool takes_whole(const Scenario& scenario, const Target& target, int learner) {
 
 }  // namespace
 
-Fleet::Fleet(Engine& engine, const Scenario& scenario, Network& network, int hub)
+int hub_of(const Protocol& protocol) {
+  if (protocol.family == Family::kDiloco && protocol.syncer == SyncerPlace::kCentral) {
+    return protocol.syncer_region;
+  }
+  return protocol.all_reduce == AllReduce::kStar ? protocol.star_region : -1;
+}
+
+Fleet::Fleet(Engine& engine, const Scenario& scenario, Network& network, int hub,
+             const std::vector<int>& learners)
     : engine_(engine),
       scenario_(scenario),
       network_(network),
@@ -47,6 +55,7 @@ Fleet::Fleet(Engine& engine, const Scenario& scenario, Network& network, int hub
       shards_lost_(scenario.regions.size(), 0),
       apart_(scenario.regions.size(), 0),
       hub_(hub),
+      learners_(learners),
       port_factors_(2 * scenario.regions.size()),
       link_factors_(scenario.links.size()),
       link_parted_(scenario.links.size(), 0),
@@ -64,12 +73,14 @@ Fleet::Fleet(Engine& engine, const Scenario& scenario, Network& network, int hub
 
 void Fleet::apply(const PlanLine& line) {
   const TargetKind kind = line.target.kind;
+  const bool takes_chips = line.kind == FaultKind::kSliceDown || line.kind == FaultKind::kHang ||
+                           line.kind == FaultKind::kIslandDown || line.kind == FaultKind::kRegionDark;
   for (std::size_t m = 0; m < islands_.size(); ++m) {
     const bool mine = kind == TargetKind::kRegion
                           ? scenario_.learners[m].region == line.target.index
                           : line.target.index == static_cast<int>(m) &&
                                 (kind == TargetKind::kSlice || kind == TargetKind::kLearner);
-    if (mine) islands_[m].expected = line.notice_s > 0;
+    if (mine && takes_chips) islands_[m].expected = line.notice_s > 0;
   }
   hold(line, +1);
 }
@@ -161,12 +172,14 @@ bool Fleet::pair_open(std::size_t a, std::size_t b) const {
 // (ties: with the first learner).
 void Fleet::find_partition() {
   std::vector<int> learners(apart_.size(), 0), side(apart_.size(), -1);
-  for (const Learner& learner : scenario_.learners) {
-    if (learner.region >= 0) learners[at(learner.region)] += 1;
+  for (const int m : learners_) {
+    const int region = scenario_.learners[at(m)].region;
+    if (region >= 0) learners[at(region)] += 1;
   }
   if (hub_ >= 0) learners[at(hub_)] = static_cast<int>(scenario_.learners.size()) + 1;
   std::vector<int> weight;
-  for (const Learner& first : scenario_.learners) {
+  for (const int m : learners_) {
+    const Learner& first = scenario_.learners[at(m)];
     if (first.region < 0 || side[at(first.region)] >= 0) continue;
     weight.push_back(0);
     std::vector<std::size_t> open{at(first.region)};
@@ -193,6 +206,7 @@ void Fleet::find_partition() {
 void Fleet::hold_corruption(int learner, int by, double date) {
   Island& of = island(learner);
   of.corrupt += by;
+  of.corruptions_found += by < 0 ? 1 : 0;
   if (by > 0) {
     of.corrupt_since_s = std::min(of.corrupt_since_s, date);
   } else {

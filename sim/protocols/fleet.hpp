@@ -14,6 +14,9 @@
 
 namespace skerry {
 
+// Region without which nothing is exchanged: of a central syncer, of a star; −1: none.
+int hub_of(const Protocol& protocol);
+
 // A slice of a learner went away or is there again.
 struct SliceChange {
   int slice = 0;
@@ -23,7 +26,9 @@ struct SliceChange {
 class Fleet {
  public:
   // `hub`: region whose side of a partition counts (central syncer, star); −1: the side with most learners.
-  Fleet(Engine& engine, const Scenario& scenario, Network& network, int hub);
+  // `learners`: those that take part.
+  Fleet(Engine& engine, const Scenario& scenario, Network& network, int hub,
+        const std::vector<int>& learners);
 
   void apply(const PlanLine& line);
   void repair(const PlanLine& line);
@@ -56,6 +61,7 @@ class Fleet {
   // Silent corruption: of learner m now, and how often one was found so far; the earliest start among
   // those that were found since the last call (kNever: none).
   bool corrupt(int learner) const { return island(learner).corrupt > 0; }
+  int corruptions_found(int learner) const { return island(learner).corruptions_found; }
   bool corruption_found() const { return found_corruption_s_ < kNever; }
   double take_found_corruption_s();
 
@@ -73,7 +79,7 @@ class Fleet {
     int hung = 0;                // hangs among the faults
     double silent_until_s = 0;
     bool expected = false;
-    int corrupt = 0;
+    int corrupt = 0, corruptions_found = 0;
     double corrupt_since_s = kNever;
     std::vector<double> factors; // straggler factors in force
     std::multiset<double> announced;
@@ -102,6 +108,7 @@ class Fleet {
   std::vector<int> shards_lost_;                   // per region
   std::vector<char> apart_;                        // per region: a partition keeps it from the side that counts
   int hub_ = -1;
+  std::vector<int> learners_;                      // that take part
   std::vector<double> storage_factors_;
   double found_corruption_s_ = kNever;
   std::vector<std::vector<double>> port_factors_;  // 2·region + part: factors in force (0 = cut)

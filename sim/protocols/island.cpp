@@ -1,5 +1,6 @@
 // Islands that lose all their chips and get them back, with or without notice; silent corruption.
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/error.hpp"
 #include "sim/protocols/diloco.hpp"
@@ -34,18 +35,20 @@ Task<void> Diloco::island(int m) {
   }
 }
 
-// Found corruption costs all that was done since it began.
+// Found corruption costs all that was done since it began. A state that was stored meanwhile is worthless too.
 void Diloco::note_corruption(int m) {
   LearnerState& me = at(m);
-  const bool now = w_.fleet.corrupt(m);
-  if (now && !me.corrupt) {
-    me.sound_chip_s = me.chip_seconds;
-    me.sound_tokens = me.tokens;
-  } else if (!now && me.corrupt) {
-    me.state_lost = true;
-    return;   // leave() asks for it
+  const int found = w_.fleet.corruptions_found(m);
+  const bool now_found = std::exchange(me.corruptions_found, found) < found;
+  if (now_found && me.corrupt) {
+    me.state_lost = true;   // leave() asks for `corrupt`
+    me.stored = false;
+    return;
   }
-  me.corrupt = now;
+  if (!w_.fleet.corrupt(m) || me.corrupt) return;
+  me.corrupt = true;
+  me.sound_chip_s = me.chip_seconds;
+  me.sound_tokens = me.tokens;
 }
 
 void Diloco::on_noticed(void* self) { static_cast<Diloco*>(self)->peers_changed(); }
@@ -93,7 +96,7 @@ void Diloco::leave(int m) {
   if (w_.books.stepping(m)) w_.books.cut_step(m, true);
   w_.faults.stepping(m, false);
   const double detection_s = w_.detection_s(m);
-  if (me.joined && !me.stored) {
+  if ((me.joined || me.parked) && !me.stored) {
     const fact::Lost lost = work_at_risk(m);
     if (lost.chip_seconds > 0 || lost.tokens > 0) w_.tape.add(lost);
     w_.tape.add(fact::Leave{w_.engine.now(), me.step, m});
@@ -101,7 +104,9 @@ void Diloco::leave(int m) {
     me.noticed_s = w_.engine.now() + detection_s;
     if (detection_s > 0) w_.engine.at(me.noticed_s, &on_noticed, this);
   }
-  me.joined = me.recovering = me.copying = me.corrupt = false;
+  me.joined = me.recovering = me.copying = me.waiting = false;
+  me.parked = me.stored;
+  me.corrupt = me.corrupt && me.stored;
   me.waits_for_clock = 0;
   me.inbox.clear();
   reports_[static_cast<std::size_t>(m)] = {};
@@ -147,7 +152,7 @@ Task<void> Diloco::resume(int m) {
                  Cause::kCheckpointRestore);
   w_.books.phase(m, Cause::kInfrastructureRecovery);
   while (!in_contact(m)) co_await ring_changed_.wait();
-  me.stored = false;
+  me.stored = me.parked = false;
   me.joined = true;
   send_missed(m);
   peers_changed();

@@ -175,12 +175,21 @@ Task<void> Diloco::wait_at_overlap(int m) {
     if (me.counters[p].clock >= need) break;
     me.waits_for_clock = need;
     w_.faults.stepping(m, false);
-    w_.books.phase(m, closed_clock_ >= need ? Cause::kExposedCommunication : why_waiting(m, need));
-    co_await me.delivered->until_or(store_by_s(m));
+    me.waiting = true;
+    book_waiting(m);
+    const double wake_s = store_by_s(m);   // once: too late to store is no reason to wake
+    co_await me.delivered->until_or(wake_s > w_.engine.now() ? wake_s : kNever);
+    me.waiting = false;
     if (me.mesh.note_losses(w_.fleet)) co_await reconfigure(m);
     if (must_store(m)) co_await store(m);
   }
   me.waits_for_clock = 0;
+}
+
+void Diloco::book_waiting(int m) {
+  const std::int64_t need = at(m).waits_for_clock;
+  if (!at(m).waiting) return;
+  w_.books.phase(m, closed_clock_ >= need ? Cause::kExposedCommunication : why_waiting(m, need));
 }
 
 // Cut off, or all have done the step: only the network keeps it. Else somebody is away, or slow.

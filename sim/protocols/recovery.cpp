@@ -181,6 +181,7 @@ void Diloco::peers_changed() {
   peers_changed_.notify();
   for (int m : p_.learners) {
     if (at(m).recovering) at(m).delivered->notify();
+    book_waiting(m);
   }
 }
 

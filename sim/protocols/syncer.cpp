@@ -56,10 +56,7 @@ void Diloco::close_collection(std::int64_t t, double waited_s, double grace_s,
   w_.tape.add(fact::Close{w_.engine.now(), waited_s, grace_s, t, due(t),
                           static_cast<int>(reporters->size())});
   begin_snapshot(t);
-  for (int m : p_.learners) {
-    const std::int64_t need = at(m).waits_for_clock;
-    if (need > 0 && need <= t) w_.books.phase(m, Cause::kExposedCommunication);
-  }
+  for (int m : p_.learners) book_waiting(m);
 }
 
 // Chandy and Lamport's algorithm as the paper's appendix has it. The syncer notes its own state; what it

@@ -35,14 +35,6 @@ std::size_t expected_facts(const Scenario& scenario, const Protocol& protocol) {
   return static_cast<std::size_t>(std::min(facts * 1.1, 2.5e6));
 }
 
-// Region without which nothing is exchanged.
-int hub_of(const Protocol& protocol) {
-  if (protocol.family == Family::kDiloco && protocol.syncer == SyncerPlace::kCentral) {
-    return protocol.syncer_region;
-  }
-  return protocol.all_reduce == AllReduce::kStar ? protocol.star_region : -1;
-}
-
 }  // namespace
 
 World::World(const Scenario& scenario_in, int protocol_index, std::uint64_t seed,
@@ -50,7 +42,7 @@ World::World(const Scenario& scenario_in, int protocol_index, std::uint64_t seed
     : scenario(scenario_in),
       protocol(scenario_in.protocols[static_cast<std::size_t>(protocol_index)]),
       network(engine, scenario, protocol.ideal_network, protocol.recovery.cut_transfer),
-      fleet(engine, scenario, network, hub_of(protocol)),
+      fleet(engine, scenario, network, hub_of(protocol), protocol.learners),
       faults(engine, scenario, protocol, seed, fleet, tape),
       books(engine, scenario, protocol, tape),
       progress_(progress) {
@@ -91,6 +83,7 @@ double World::tokens_wanted() const {
 
 void World::earn(double tokens_earned) {
   net_tokens_ += tokens_earned;
+  faults.note_progress();
   earnings_ += 1;
   if (progress_ && earnings_ % 4096 == 0) {
     progress_(scenario.stop.tokens ? net_tokens_ / *scenario.stop.tokens
@@ -100,8 +93,7 @@ void World::earn(double tokens_earned) {
     throw CannotGoOn(protocol.name + ": more than " + std::to_string(static_cast<long>(kMaxFacts)) +
                      " facts by " + std::to_string(engine.now()) + " s of simulated time");
   }
-  // Half a token of slack: sums of shrunken batches carry rounding.
-  if (tokens_wanted() <= 0.5) finish("tokens");
+  if (tokens_wanted() <= token_slack()) finish("tokens");
 }
 
 void World::on_date(void* self) {

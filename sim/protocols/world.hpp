@@ -47,6 +47,8 @@ class World {
   void earn(double tokens);
   void lose(double tokens) { net_tokens_ -= tokens; }
   double tokens_wanted() const;    // until the stop rule; kNever without one
+  // Sums of shrunken batches carry rounding.
+  double token_slack() const { return 1e-9 * scenario.stop.tokens.value_or(0.0); }
 
   // Runs the engine until the stop rule; close() then ends the books, the wires and the tape.
   void run();

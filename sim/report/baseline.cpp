@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 #include <map>
 #include <sstream>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
 #include "sim/base/error.hpp"
 #include "sim/base/random.hpp"
-#include "sim/report/summary_tree.hpp"
 #include "sim/scenario/parse.hpp"
 #include "sim/scenario/text.hpp"
 
@@ -37,6 +37,10 @@ void flatten(const Json& tree, const std::string& prefix, KeptRun& out) {
 
 // `tree`: a summary.
 KeptRun kept_run(Json tree, const std::string& row) {
+  if (tree.at("skerry") != "summary/1") {
+    throw BadInput(row, "/skerry",
+                   "found " + reader::shown(tree["skerry"]) + ", allowed summary/1");
+  }
   KeptRun out;
   out.row = row;
   out.seed = tree.at("seed");
@@ -60,7 +64,8 @@ Tolerance read_tolerance(const Json& value, const std::string& label, const std:
       ", allowed \"exact\", {\"absolute\": x} or {\"relative\": x} with x ≥ 0";
   if (value == "exact") return {};
   if (!value.is_object() || value.size() != 1) throw BadInput(label, pointer, allowed);
-  const auto& [key, size] = *value.items().begin();
+  const std::string key = value.begin().key();
+  const Json& size = value.begin().value();
   if ((key != "absolute" && key != "relative") || !size.is_number() || size.get<double>() < 0) {
     throw BadInput(label, pointer, allowed);
   }
@@ -150,40 +155,45 @@ std::string tolerance_text(const Tolerance& tolerance) {
                      tolerance.size);
 }
 
-Numbers numbers_of(const Results& results, const std::string& inputs) {
+std::vector<std::string> runs_of_comparison(const std::string& comparison_json,
+                                            const std::string& label) {
+  std::vector<std::string> out;
+  try {
+    const Json tree = Json::parse(comparison_json);
+    for (const auto& [protocol, row] : tree.at("protocols").items()) {
+      for (const std::uint64_t seed : tree.at("seeds").get<std::vector<std::uint64_t>>())
+        out.push_back(fmt::format("{}/seed-{}", protocol, seed));
+    }
+  } catch (const Json::exception& error) {
+    throw BadInput(label, "", std::string("not a comparison that Skerry wrote: ") + error.what());
+  }
+  return out;
+}
+
+Numbers numbers_of_run(const std::string& comparison_json,
+                       const std::vector<std::string>& summaries, const std::string& inputs,
+                       const std::string& folder) {
   Numbers out;
-  out.label = results.folder;
+  out.label = folder;
   out.schema = "run/1";
-  out.scenario = results.scenario.name;
-  out.hash = results.hash;
-  out.seeds = results.scenario.seeds;
   out.inputs = inputs;
-  for (const RunRecord& record : results.records) {
-    out.runs.push_back(kept_run(summary_tree(record), record.summary.protocol));
+  try {
+    const Json tree = Json::parse(comparison_json);
+    out.scenario = tree.at("scenario");
+    out.hash = tree.at("hash");
+    out.seeds = tree.at("seeds").get<std::vector<std::uint64_t>>();
+    for (const std::string& text : summaries) {
+      const Json summary = Json::parse(text);
+      out.runs.push_back(kept_run(summary, summary.at("protocol")));
+    }
+    if (!Json::accept(inputs)) throw BadInput(folder, "", "holds no resolved scenario");
+  } catch (const Json::exception& error) {
+    throw BadInput(folder, "", std::string("not a run that Skerry wrote: ") + error.what());
   }
   return out;
 }
 
 namespace {
-
-// Lines by point id, in the order in which the ids come first.
-std::vector<Json> points_of(const std::string& lines) {
-  std::vector<Json> points;
-  std::map<std::string, std::size_t> place;
-  std::istringstream in(lines);
-  for (std::string line; std::getline(in, line);) {
-    const Json point = Json::parse(line, nullptr, false);
-    if (!point.is_object()) continue;  // cut short: its point is redone
-    const std::string id = point.at("id");
-    const auto [at, fresh] = place.emplace(id, points.size());
-    if (fresh) {
-      points.push_back(point);
-    } else if (point.at("status") == "ok" || points[at->second].at("status") != "ok") {
-      points[at->second] = point;
-    }
-  }
-  return points;
-}
 
 KeptRun kept_point(const Json& point) {
   std::string row;
@@ -198,20 +208,38 @@ KeptRun kept_point(const Json& point) {
   return failed;
 }
 
+// One run a point id, in the order in which the ids come first.
+std::vector<KeptRun> points_of(const std::string& lines) {
+  std::vector<KeptRun> points;
+  std::map<std::string, std::size_t> place;
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);) {
+    const Json point = Json::parse(line, nullptr, false);
+    if (!point.is_object()) continue;  // cut short: its point is redone
+    const auto [at, fresh] = place.emplace(point.at("id"), points.size());
+    if (fresh) {
+      points.push_back(kept_point(point));
+    } else if (point.at("status") == "ok" || points[at->second].status == "failed") {
+      points[at->second] = kept_point(point);
+    }
+  }
+  return points;
+}
+
 }  // namespace
 
-Numbers numbers_of_sweep(const std::string& sweep_json, const std::string& lines,
-                         const std::string& folder) {
+Numbers numbers_of_sweep(const std::string& manifest_json, const std::string& sweep_json,
+                         const std::string& lines, const std::string& folder) {
   Numbers out;
   out.label = folder;
   out.schema = "sweep/1";
   out.inputs = sweep_json;
   try {
+    out.scenario = Json::parse(manifest_json).at("sweep");
     Json sweep = Json::parse(sweep_json);
     sweep.erase("about");
     out.hash = fmt::format("{:08x}", hash64(sweep.dump()) & 0xffffffffU);
-    for (const Json& point : points_of(lines))
-      out.runs.push_back(kept_point(point));
+    out.runs = points_of(lines);
   } catch (const Json::exception& error) {
     throw BadInput(folder, "", std::string("not a sweep that Skerry wrote: ") + error.what());
   }

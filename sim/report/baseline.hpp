@@ -8,14 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "sim/report/results.hpp"
-
 namespace skerry {
 
 enum class ToleranceKind { kExact, kAbsolute, kRelative };
 
-// |new − old| may be at most `size`, or `size` × the larger of |old| and |new|. Null and a number are
-// always apart.
+// |new − old| may be at most `size`, or `size` × the larger of |old| and |new|. Null and a number
+// are always apart.
 struct Tolerance {
   ToleranceKind kind = ToleranceKind::kExact;
   double size = 0;
@@ -48,14 +46,21 @@ struct Numbers {
   std::string inputs;     // JSON text of what was asked; empty in baselines
 };
 
-// `inputs`: the text of scenario.resolved.json.
-Numbers numbers_of(const Results& results, const std::string& inputs);
+// "PROTOCOL/seed-N" of every run, in the order of the table, from a comparison.json. BadInput.
+std::vector<std::string> runs_of_comparison(const std::string& comparison_json,
+                                            const std::string& label);
 
-// From sweep.json and the joined lines of runs*.jsonl: of one id the last line with status "ok"
-// counts, else its last line; a line cut short is left out. The hash is over sweep.json without its
-// `about`. BadInput for anything else.
-Numbers numbers_of_sweep(const std::string& sweep_json, const std::string& lines,
-                         const std::string& folder);
+// From comparison.json, the summary.json of those runs and scenario.resolved.json. Nothing is read
+// as a scenario, so that folders stay readable when keys change or files that they name are gone.
+Numbers numbers_of_run(const std::string& comparison_json,
+                       const std::vector<std::string>& summaries, const std::string& inputs,
+                       const std::string& folder);
+
+// From manifest.json, sweep.json and the joined lines of runs*.jsonl: of one id the last line with
+// status "ok" counts, else its last line; a line cut short is left out. The hash is over sweep.json
+// without its `about`. BadInput for anything else.
+Numbers numbers_of_sweep(const std::string& manifest_json, const std::string& sweep_json,
+                         const std::string& lines, const std::string& folder);
 
 // {"skerry":"baseline/1","scenario","hash","seeds","rows":{ROW:{"seed-1":{"status","metric":…}}},
 //  "tolerances":{…}}. Read strictly: BadInput with the pointer.

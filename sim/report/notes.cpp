@@ -150,7 +150,8 @@ std::string transport_text(const Transport& t) {
 }
 
 std::string fault_lines(const Results& results) {
-  if (results.scenario.faults.empty() && results.scenario.plan.empty()) return "faults: none\n";
+  const Scenario& s = results.scenario;
+  if (s.faults.empty() && s.plan.empty() && s.plan_files.empty()) return "faults: none\n";
   std::vector<std::string> items;
   const auto by_stepping = [&](const std::string& name) {
     return std::any_of(

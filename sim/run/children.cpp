@@ -103,31 +103,32 @@ struct Child {
   int log = -1;
   int threads = 1;
   Clock::time_point began;
+  bool late = false;  // past its limit and killed
   std::string received;
 };
 
 class Pool {
  public:
-  Pool(const std::vector<ChildTask>& tasks, const ChildBody& body, const PoolOptions& options)
-      : tasks_(tasks), body_(body), options_(options), results_(tasks.size()), done_(tasks.size()) {
-    order_.resize(tasks.size());
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::stable_sort(order_.begin(), order_.end(), [&tasks](std::size_t a, std::size_t b) {
-      return tasks[a].weight > tasks[b].weight;
-    });
-  }
+  Pool(const ChildStream& stream, const ChildBody& body, const PoolOptions& options)
+      : stream_(stream), body_(body), options_(options) {}
+  ~Pool() { kill_all(); }
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
 
-  std::vector<ChildResult> run() {
-    while (next_ < order_.size() || !running_.empty()) {
-      while (next_ < order_.size() && int(running_.size()) < options_.jobs)
-        start(order_[next_++]);
+  void run() {
+    for (;;) {
+      while (int(running_.size()) < options_.jobs) {
+        const std::optional<std::size_t> task = stream_.next();
+        if (!task) break;
+        start(*task);
+      }
+      if (running_.empty()) return;
       wait_for_news();
       if (caught_signal != 0) {
         kill_all();
         throw Interrupted{caught_signal};
       }
     }
-    return std::move(results_);
   }
 
  private:
@@ -135,19 +136,15 @@ class Pool {
   [[noreturn]] void be_child(std::size_t task, int threads, int out, int log);
   void wait_for_news();
   bool read_news(Child& child);
-  void finish(Child& child);
-  void report_progress();
+  ChildResult finish(Child& child);
+  void kill_late();
   void kill_all();
 
-  const std::vector<ChildTask>& tasks_;
+  const ChildStream& stream_;
   const ChildBody& body_;
   const PoolOptions& options_;
   SignalGuard signals_;
-  std::vector<std::size_t> order_;
-  std::size_t next_ = 0;
   std::vector<Child> running_;
-  std::vector<ChildResult> results_;
-  std::vector<double> done_;  // share of each task
 };
 
 void Pool::start(std::size_t task) {
@@ -155,7 +152,7 @@ void Pool::start(std::size_t task) {
   for (const Child& child : running_)
     used += child.threads;
   const int free_slots = options_.jobs - int(running_.size());
-  const int waiting = int(order_.size() - next_) + 1;
+  const int waiting = int(stream_.waiting()) + 1;
   Child child;
   child.task = task;
   child.threads = options_.threads > 0 ? options_.threads
@@ -176,7 +173,6 @@ void Pool::start(std::size_t task) {
     const std::string why = strerror(errno);
     close(child.pipe);
     close(child.log);
-    kill_all();
     throw std::runtime_error("fork: " + why);
   }
   running_.push_back(std::move(child));
@@ -203,16 +199,31 @@ void Pool::wait_for_news() {
   std::vector<pollfd> fds;
   for (const Child& child : running_)
     fds.push_back({child.pipe, POLLIN, 0});
-  if (ppoll(fds.data(), fds.size(), nullptr, &signals_.mask()) < 0) {
+  const bool awake = bool(stream_.tick) || stream_.limit_s > 0;
+  const timespec nap{0, 50'000'000};
+  if (ppoll(fds.data(), fds.size(), awake ? &nap : nullptr, &signals_.mask()) < 0) {
     if (errno == EINTR) return;
     throw std::runtime_error("poll: " + std::string(strerror(errno)));
   }
+  if (stream_.limit_s > 0) kill_late();
+  std::vector<std::pair<std::size_t, ChildResult>> ended;
   for (std::size_t i = fds.size(); i-- > 0;) {
     if (fds[i].revents == 0 || read_news(running_[i])) continue;
-    finish(running_[i]);
+    ended.emplace_back(running_[i].task, finish(running_[i]));
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
   }
-  report_progress();
+  for (auto& [task, result] : ended)
+    stream_.finished(task, std::move(result));
+  if (stream_.tick) stream_.tick();
+}
+
+void Pool::kill_late() {
+  for (Child& child : running_) {
+    const double age_s = std::chrono::duration<double>(Clock::now() - child.began).count();
+    if (child.late || age_s < stream_.limit_s) continue;
+    child.late = true;
+    kill(child.pid, SIGKILL);
+  }
 }
 
 // False at the end of the pipe: the child is gone or going.
@@ -224,20 +235,24 @@ bool Pool::read_news(Child& child) {
   child.received.append(buffer, static_cast<std::size_t>(n));
   std::size_t line_end = 0;
   while (child.received[0] == 'p' && (line_end = child.received.find('\n')) != std::string::npos) {
-    done_[child.task] = std::strtod(child.received.c_str() + 1, nullptr);
+    const double share = std::strtod(child.received.c_str() + 1, nullptr);
+    if (stream_.progress) stream_.progress(child.task, share);
     child.received.erase(0, line_end + 1);
   }
   return true;
 }
 
-void Pool::finish(Child& child) {
+ChildResult Pool::finish(Child& child) {
   int status = 0;
   while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
   }
-  ChildResult& result = results_[child.task];
+  ChildResult result;
   result.wall_s = std::chrono::duration<double>(Clock::now() - child.began).count();
   if (child.received.starts_with('m')) result.message = child.received.substr(1);
-  if (WIFSIGNALED(status)) {
+  if (child.late) {
+    result.exit_code = 3;
+    result.message = fmt::format("ran longer than the limit of {:g} s", stream_.limit_s);
+  } else if (WIFSIGNALED(status)) {
     result.exit_code = 4;
     result.message =
         fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -255,17 +270,7 @@ void Pool::finish(Child& child) {
   }
   close(child.pipe);
   close(child.log);
-  done_[child.task] = 1;
-}
-
-void Pool::report_progress() {
-  if (!options_.progress) return;
-  double done = 0, all = 0;
-  for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    done += tasks_[i].weight * done_[i];
-    all += tasks_[i].weight;
-  }
-  options_.progress(all > 0 ? done / all : 1);
+  return result;
 }
 
 void Pool::kill_all() {
@@ -282,9 +287,43 @@ int threads_for(int free_cores, int free_slots, int waiting) {
   return std::max(1, free_cores / std::max(1, std::min(free_slots, waiting)));
 }
 
+void stream_children(const ChildStream& stream, const ChildBody& body, const PoolOptions& options) {
+  Pool(stream, body, options).run();
+}
+
 std::vector<ChildResult> run_children(const std::vector<ChildTask>& tasks, const ChildBody& body,
                                       const PoolOptions& options) {
-  return Pool(tasks, body, options).run();
+  std::vector<ChildResult> results(tasks.size());
+  std::vector<double> done(tasks.size());  // share of each task
+  std::vector<std::size_t> order(tasks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&tasks](std::size_t a, std::size_t b) {
+    return tasks[a].weight > tasks[b].weight;
+  });
+  std::size_t next = 0;
+  const auto report = [&](std::size_t task, double share) {
+    done[task] = share;
+    if (!options.progress) return;
+    double sum = 0, all = 0;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      sum += tasks[i].weight * done[i];
+      all += tasks[i].weight;
+    }
+    options.progress(all > 0 ? sum / all : 1);
+  };
+  ChildStream stream;
+  stream.next = [&]() -> std::optional<std::size_t> {
+    if (next == order.size()) return std::nullopt;
+    return order[next++];
+  };
+  stream.waiting = [&] { return order.size() - next; };
+  stream.finished = [&](std::size_t task, ChildResult result) {
+    results[task] = std::move(result);
+    report(task, 1);
+  };
+  stream.progress = report;
+  stream_children(stream, body, options);
+  return results;
 }
 
 }  // namespace skerry

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ struct ChildResult {
 using ChildBody =
     std::function<void(std::size_t task, int threads, const std::function<void(double)>& progress)>;
 
-struct PoolOptions {
+struct PoolOptions {  // of run_children, and (but for `progress`) of stream_children
   int cores = 1;
   int jobs = 1;  // children at once, ≥ 1
   int threads =
@@ -42,6 +43,19 @@ struct Interrupted {
 
 std::vector<ChildResult> run_children(const std::vector<ChildTask>& tasks, const ChildBody& body,
                                       const PoolOptions& options);
+
+// Work that is found while other work runs. All are called in the parent.
+struct ChildStream {
+  // A task to start now; none: nothing until a running one has finished. The end: none running.
+  std::function<std::optional<std::size_t>()> next;
+  std::function<std::size_t()> waiting;  // tasks that `next` may still give, for the share of cores
+  // May throw: then the running children are killed first.
+  std::function<void(std::size_t task, ChildResult result)> finished;
+  std::function<void(std::size_t task, double share)> progress;  // of one task; may be empty
+  std::function<void()> tick;                                    // at least every 50 ms; may be empty
+  double limit_s = 0;  // wall time of one child, then it is killed; 0: none
+};
+void stream_children(const ChildStream& stream, const ChildBody& body, const PoolOptions& options);
 
 // Threads of a child that starts now: fixed at the fork. `free_cores` are those that no running
 // child was given, `waiting` the tasks not started (this one too), `free_slots` the children that

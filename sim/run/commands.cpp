@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sim/base/error.hpp"
+#include "sim/cost/cost.hpp"
 #include "sim/faults/faults.hpp"
 #include "sim/run/folder.hpp"
 
@@ -113,6 +114,23 @@ int plan_command(const std::string& scenario, const LoadOptions& options, double
   const Scenario& s = loaded.scenario;
   const double until_s = hours > 0 ? 3600 * hours : plan_horizon_s(s);
   print(plan_to_csv(s, concrete_plan(s, s.seeds.front(), until_s)));
+  if (s.stop.tokens && hours <= 0) {
+    fmt::print(stderr,
+               "covers {:.3g} h, what the tokens take at full strength: a run that faults slow down meets "
+               "more of them (--hours)\n",
+               until_s / 3600);
+  }
+  for (const Protocol& row : s.protocols) {
+    const CheckpointRule rule = row.recovery.checkpoint_rule;
+    const bool by_rate = rule == CheckpointRule::kYoung || rule == CheckpointRule::kDaly;
+    const double period_s = checkpoint_period_s(s, row);
+    if (row.family != Family::kDataParallel || row.elastic || !by_rate || period_s >= kNever) continue;
+    if (row.recovery.resume != Resume::kFromCheckpoint) continue;
+    fmt::print(stderr,
+               "{} saves every {:.17g} s by the rate of these laws; beside the replayed plan set "
+               "/protocols/{}/recovery/checkpoint_every_s to it\n",
+               row.name, period_s, row.name);
+  }
   std::set<std::string> left_out;
   for (const Fault& fault : s.faults) {
     if (!fault.scripted && fault.exposure == Exposure::kStepping) left_out.insert(fault.name);

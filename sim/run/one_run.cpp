@@ -51,31 +51,40 @@ std::string run_name(const Scenario& scenario, const OneRun& run) {
          std::to_string(scenario.seeds.at(run.seed));
 }
 
+Played play(const Loaded& loaded, const OneRun& run, const std::string& tape_path, int threads,
+            const std::function<void(const Tape&)>& simulated,
+            const std::function<void(double)>& progress) {
+  const Scenario& scenario = loaded.scenario;
+  const double first = run.trained ? kSimulationShare : 1.0;
+  Played out;
+  out.tape = tape_path.empty()
+                 ? simulate(scenario, run.protocol, scenario.seeds.at(run.seed), loaded.hash8,
+                            [&](double share) { progress(first * share); })
+                 : saved_tape(loaded, run, tape_path);
+  if (simulated) simulated(out.tape);
+  out.record.summary =
+      fold(scenario, scenario.protocols.at(std::size_t(run.protocol)), out.tape);
+  out.record.warnings = scenario.warnings;
+  if (run.trained) {
+    TrainResult trained = replay(scenario, run.protocol, out.tape, threads,
+                                 [&](double share) { progress(first + (1 - first) * share); });
+    set_training(out.record, trained);
+    out.curve = std::move(trained.curve);
+  }
+  return out;
+}
+
 void play_one(const Loaded& loaded, const OneRun& run, const std::string& tape_path,
               const std::string& folder, int threads, bool keep_tape,
               const std::function<void(double)>& progress) {
-  const Scenario& scenario = loaded.scenario;
-  const double first = run.trained ? kSimulationShare : 1.0;
-  const Tape tape = tape_path.empty()
-                        ? simulate(scenario, run.protocol, scenario.seeds.at(run.seed),
-                                   loaded.hash8, [&](double share) { progress(first * share); })
-                        : saved_tape(loaded, run, tape_path);
-  RunRecord record;
-  record.summary = fold(scenario, scenario.protocols.at(std::size_t(run.protocol)), tape);
-  record.warnings = scenario.warnings;
-  if (keep_tape) {
+  const auto keep = [&](const Tape& tape) {
     write_parts(folder + "/tape.jsonl", [&tape](const TapeSink& sink) { write_tape(tape, sink); });
-  }
-  write_text(folder + "/outer_steps.csv", outer_steps_csv(tape));
-  std::vector<LossPoint> curve;
-  if (run.trained) {
-    TrainResult trained = replay(scenario, run.protocol, tape, threads,
-                                 [&](double share) { progress(first + (1 - first) * share); });
-    set_training(record, trained);
-    curve = std::move(trained.curve);
-  }
-  write_text(folder + "/loss.csv", loss_csv(curve));
-  write_text(folder + "/summary.json", summary_to_json(record));
+  };
+  const Played played = play(loaded, run, tape_path, threads,
+                             keep_tape ? std::function<void(const Tape&)>(keep) : nullptr, progress);
+  write_text(folder + "/outer_steps.csv", outer_steps_csv(played.tape));
+  write_text(folder + "/loss.csv", loss_csv(played.curve));
+  write_text(folder + "/summary.json", summary_to_json(played.record));
 }
 
 }  // namespace skerry

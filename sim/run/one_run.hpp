@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/report/record.hpp"
 #include "sim/scenario/load.hpp"
+#include "sim/tape/tape.hpp"
 
 namespace skerry {
 
@@ -21,9 +23,21 @@ std::vector<OneRun> runs_of(const Scenario& scenario);
 
 std::string run_name(const Scenario& scenario, const OneRun& run);  // "decoupled_diloco/seed-3"
 
-// Writes summary.json (without times to loss), tape.jsonl, loss.csv and outer_steps.csv into
-// `folder`. Simulates, or reads the tape from `tape_path` when it is not empty (then only training
-// can differ).
+// A run that was played: its summary (without times to loss), its tape and, when trained, the curve.
+struct Played {
+  RunRecord record;
+  Tape tape;
+  std::vector<LossPoint> curve;
+};
+
+// Simulates, or reads the tape from `tape_path` when it is not empty (then only training can differ).
+// `simulated` may be empty; it is called once the tape is there, before any training.
+Played play(const Loaded& loaded, const OneRun& run, const std::string& tape_path, int threads,
+            const std::function<void(const Tape&)>& simulated,
+            const std::function<void(double)>& progress);
+
+// The same, and writes summary.json (without times to loss), tape.jsonl, loss.csv and outer_steps.csv into
+// `folder`.
 void play_one(const Loaded& loaded, const OneRun& run, const std::string& tape_path,
               const std::string& folder, int threads, bool keep_tape,
               const std::function<void(double)>& progress);

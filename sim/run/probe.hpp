@@ -33,8 +33,8 @@ struct ProbedRow {
 // `records`: of one scenario, as its protocols and seeds come.
 std::vector<ProbedRow> probed_rows(const Scenario& scenario, const std::vector<RunRecord>& records);
 
-// What was missed, a sentence each with row and numbers. No row may lose more than 0.5 %:
-// tokens_per_s (relative), merged_share and hidden_share (absolute) with the bandwidth doubled,
+// What was missed, a sentence each with row and numbers. No row may lose more than 0.5 % (shares of
+// merges: 2 points): tokens_per_s (relative), merged_share and hidden_share (absolute) with the bandwidth doubled,
 // goodput (absolute) with failures halved, tokens_per_s with speed doubled or latency halved.
 // Bandwidth must move an output of some row that sends bytes, failures one of some row that chance
 // has hit, speed one of any row.

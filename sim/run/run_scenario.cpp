@@ -30,27 +30,6 @@ struct Work {
   std::vector<OneRun> runs;
 };
 
-void select_isa(const std::string& name) {
-  if (name.empty()) return;
-  const kernels::Isa isa = name == "avx512" ? kernels::Isa::kAvx512 : kernels::Isa::kAvx2;
-  if (!kernels::supported(isa)) throw BadInput("", "", "--isa " + name + ": not on this processor");
-  kernels::select_isa(isa);
-}
-
-PoolOptions pool_options(const RunOptions& options) {
-  PoolOptions pool;
-  pool.cores = usable_cores();
-  pool.threads = options.threads;
-  pool.jobs =
-      options.jobs > 0 ? options.jobs : std::max(1, pool.cores / std::max(1, options.threads));
-  if (pool.jobs * std::max(1, pool.threads) > pool.cores) {
-    throw BadInput("", "",
-                   fmt::format("--jobs {} x --threads {} is more than the {} cores", pool.jobs,
-                               std::max(1, pool.threads), pool.cores));
-  }
-  return pool;
-}
-
 std::vector<ChildResult> play_all(const Work& work, const std::string& folder, PoolOptions pool,
                                   const RunOptions& options) {
   const Scenario& scenario = work.loaded.scenario;
@@ -194,8 +173,32 @@ Outcome carry_out(Work& work, const RunOptions& options) {
 
 }  // namespace
 
+void select_isa(const std::string& name) {
+  if (name.empty()) return;
+  const kernels::Isa isa = name == "avx512" ? kernels::Isa::kAvx512 : kernels::Isa::kAvx2;
+  if (!kernels::supported(isa)) throw BadInput("", "", "--isa " + name + ": not on this processor");
+  kernels::select_isa(isa);
+}
+
+PoolOptions pool_options(const RunOptions& options) {
+  PoolOptions pool;
+  pool.cores = usable_cores();
+  pool.threads = options.threads;
+  pool.jobs =
+      options.jobs > 0 ? options.jobs : std::max(1, pool.cores / std::max(1, options.threads));
+  if (pool.jobs * std::max(1, pool.threads) > pool.cores) {
+    throw BadInput("", "",
+                   fmt::format("--jobs {} x --threads {} is more than the {} cores", pool.jobs,
+                               std::max(1, pool.threads), pool.cores));
+  }
+  return pool;
+}
+
 Loaded load_with_plans(const std::string& path, const LoadOptions& options) {
-  Loaded loaded = load_scenario(path, options);
+  return with_plans(load_scenario(path, options));
+}
+
+Loaded with_plans(Loaded loaded) {
   for (const PlanFile& file : loaded.scenario.plan_files) {
     std::vector<PlanLine> lines =
         plan_from_csv(loaded.scenario, read_text(file.path), file.path, file.name);

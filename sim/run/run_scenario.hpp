@@ -6,6 +6,7 @@
 
 #include "sim/report/manifest.hpp"
 #include "sim/report/results.hpp"
+#include "sim/run/children.hpp"
 #include "sim/scenario/load.hpp"
 
 namespace skerry {
@@ -44,6 +45,11 @@ int exit_code_of(const Outcome& outcome);
 
 // Scenario with the lines of its plan files; BadInput.
 Loaded load_with_plans(const std::string& path, const LoadOptions& options);
+Loaded with_plans(Loaded loaded);
+
+// Cores, children at once and their threads; BadInput when they do not go together. The kernels' ISA.
+PoolOptions pool_options(const RunOptions& options);
+void select_isa(const std::string& name);
 
 // Seconds that `skerry plan` shows: to the end in simulated time, or what the tokens take at full
 // strength (at most the cap).

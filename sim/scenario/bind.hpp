@@ -22,6 +22,11 @@ struct Binder {
   std::vector<std::string>
       assumed_devices;  // pointers of mfu values that no published figure backs
 
+  std::vector<std::string> file_places;  // pointers of their paths, absolute in `document`
+
+  // A file that a key names: from now on the key holds its absolute path, so that the resolved copy
+  // reads the same from any folder.
+  void name_file(const std::string& pointer, const std::string& path);
   [[noreturn]] void refuse(const std::string& pointer, const std::string& message) const;
   void warn(const char* code, const std::string& message);  // "W07: message"
 };

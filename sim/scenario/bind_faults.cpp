@@ -272,6 +272,7 @@ void bind_plan(Binder& binder, const FaultEntry& entry) {
   binder.file_bytes.push_back(
       read_bounded_file(path, kMaxPlanBytes, binder.label, entry.pointer + "/plan"));
   binder.scenario.plan_files.push_back({entry.name, path});
+  binder.name_file(entry.pointer + "/plan", path);
 }
 
 // `at` is the date on which the chips go; a plan line begins with the announcement.

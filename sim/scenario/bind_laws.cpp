@@ -142,11 +142,13 @@ Law bind_law(Binder& binder, const Json& object, const std::string& pointer, con
 }
 
 std::string named_file(Binder& binder, const std::string& path, const std::string& pointer) {
-  const std::string whole = absolute_path(binder, path);
+  const std::string written = path;
+  const std::string whole = absolute_path(binder, written);
   std::string bytes = read_bounded_file(whole, kMaxPlanBytes, binder.label, pointer);
   binder.file_bytes.push_back(bytes);
+  binder.name_file(pointer, whole);
   try {
-    return unpacked(std::move(bytes), path, kMaxPlanBytes);
+    return unpacked(std::move(bytes), written, kMaxPlanBytes);
   } catch (const BadInput& error) {
     binder.refuse(pointer, error.what());
   }

@@ -14,6 +14,11 @@ void Binder::refuse(const std::string& pointer, const std::string& message) cons
   throw BadInput(label, pointer, message);
 }
 
+void Binder::name_file(const std::string& pointer, const std::string& path) {
+  document[Json::json_pointer(pointer)] = path;
+  file_places.push_back(pointer);
+}
+
 void Binder::warn(const char* code, const std::string& message) {
   scenario.warnings.push_back(std::string(code) + ": " + message);
 }

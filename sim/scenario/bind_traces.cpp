@@ -40,6 +40,12 @@ void check_keys(const Binder& binder, const FaultEntry& entry, const std::string
   }
 }
 
+void check_window(const Binder& binder, const std::string& pointer, double from_s, double until_s) {
+  if (from_s < until_s) return;
+  binder.refuse(pointer, "ends before it begins: from " + number_text(from_s) + " s, until " +
+                             number_text(until_s) + " s");
+}
+
 // The part of the trace that is played, and what it becomes.
 struct Window {
   double from_s, until_s, scale;
@@ -101,6 +107,7 @@ void add_outages(Binder& binder, const FaultEntry& entry, const Outages& outages
                                "s: give trace/nodes of at most that, or a larger target");
   }
   const Window window(trace);
+  check_window(binder, pointer, window.from_s, window.until_s);
   for (const Outage& outage : outages.list) {
     if (outage.node >= nodes) continue;
     PlanLine line;
@@ -137,6 +144,7 @@ void add_shares(Binder& binder, const FaultEntry& entry, const std::vector<Share
     check_slowable(binder, entry, targets);
   }
   const Window window(trace);
+  check_window(binder, pointer, window.from_s, window.until_s);
   const double period_s = number_at(trace, "repeat_every_s", kNever);
   if (points.back().at_s >= period_s) {
     binder.refuse(pointer + "/repeat_every_s", "found " + number_text(period_s) +

@@ -81,7 +81,7 @@ void bind_corpus(Binder& binder, Json& given) {
   if (training.corpus != "kjv" && training.corpus != "jargon") {
     training.corpus = absolute_path(binder, training.corpus_label);
     training.corpus_label = std::filesystem::path(training.corpus).filename().string();
-    given["corpus"] = training.corpus;
+    binder.name_file("/training/corpus", training.corpus);
   }
   std::string bytes = corpus_text(training, binder.label);
   check_corpus(bytes, training, binder.label);

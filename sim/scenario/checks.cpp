@@ -216,8 +216,27 @@ void warn_chance(Binder& binder) {
   }
 }
 
+bool some_row_has(const Scenario& scenario, const Target& target) {
+  if (target.kind != TargetKind::kLearner && target.kind != TargetKind::kSlice) return true;
+  return std::any_of(
+      scenario.protocols.begin(), scenario.protocols.end(), [&](const Protocol& row) {
+        return row.faults &&
+               std::binary_search(row.learners.begin(), row.learners.end(), target.index);
+      });
+}
+
 void warn_faults_idle(Binder& binder) {
   const Scenario& scenario = binder.scenario;
+  for (const Fault& fault : scenario.faults) {
+    const bool seen = std::any_of(fault.targets.begin(), fault.targets.end(),
+                                  [&](const Target& t) { return some_row_has(scenario, t); });
+    const std::string pointer = under("/faults", fault.name);
+    if (!seen) {
+      binder.warn("W26", pointer + ": cannot matter, its targets take part in no row");
+    } else if (fault.scripted && fault.at_s + fault.notice_s >= scenario.stop.simulated_s) {
+      binder.warn("W27", pointer + ": cannot matter, it strikes after the end of the run");
+    }
+  }
   if (any_spares(scenario) && !any_fault(scenario, FaultKind::kSliceDown) &&
       !any_fault(scenario, FaultKind::kHang)) {
     binder.warn("W25", "/islands: spares cannot matter, no fault is a slice_down or a hang");

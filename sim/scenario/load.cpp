@@ -86,12 +86,13 @@ void bind_all(Binder& binder) {
   reader::bind_expect(binder);
 }
 
-// A corpus from a file counts by its bytes alone, wherever the file lies.
+// Named files count by their bytes alone, wherever they lie.
 std::string hash8_of(const Binder& binder, const std::string& resolved) {
   std::uint64_t hash = 0;
-  if (binder.scenario.training.corpus.starts_with('/')) {
+  if (!binder.file_places.empty()) {
     Json placeless = binder.document;
-    placeless["training"]["corpus"] = "";
+    for (const std::string& place : binder.file_places)
+      placeless[Json::json_pointer(place)] = "";
     hash = hash64(placeless.dump());
   } else {
     hash = hash64(resolved);
@@ -116,7 +117,7 @@ Loaded load_scenario_text(const std::string& text, const std::string& label,
   Json written = reader::parse_strict(text, label);
   for (const Setting& setting : options.settings)
     reader::apply_setting(written, setting);
-  Binder binder{options, label, folder, {}, {}, {}, {}};
+  Binder binder{options, label, folder, {}, {}, {}, {}, {}};
   reader::Resolution first{label, {}};
   binder.document = reader::resolve(reader::scenario_spec(), written, "", first);
   keep_protocols(binder.document, options.only_protocols);
@@ -129,6 +130,8 @@ Loaded load_scenario_text(const std::string& text, const std::string& label,
   Loaded loaded;
   loaded.resolved_json = binder.document.dump(2) + "\n";
   loaded.hash8 = hash8_of(binder, loaded.resolved_json);
+  for (const std::string& bytes : binder.file_bytes)
+    loaded.files_hash = hash64(bytes, loaded.files_hash);
   loaded.scenario = std::move(binder.scenario);
   return loaded;
 }

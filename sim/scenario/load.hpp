@@ -30,6 +30,7 @@ struct Loaded {
                       // by name and spelt out; reading it again gives the same Scenario
   std::string hash8;  // 8 hex digits over resolved_json and the bytes of the files that it names
                       // (corpus, plans; of the corpus not the path): names the run folder
+  std::uint64_t files_hash = 0;  // over the bytes of those files alone; 0 when there are none
 };
 
 // Reads a scenario file. Errors: BadInput (file, pointer, found, allowed, nearest). Nothing is

@@ -58,9 +58,20 @@ constexpr const char* kMeaning = R"(
   lost**: out at once; restored from the newest complete snapshot, or empty, it fetches the rest from another shard.
 * **Spares** stand in for broken slices after `spare_swap`; a slice that finds none waits for the next repair of its learner's
   hardware. They are idle and not counted in chips.
-* One cause per chip-second, the first that holds of: down, infrastructure_recovery, checkpoint_restore, slice_down, scale_up,
-  checkpoint_save, straggler_wait, waiting_for_quorum, exposed_communication. Slices away are `degraded` whatever the rest does, but
-  for the rest of a step that is kept: it counts in full.
+
+Every chip-second has one cause (`chip_seconds.lost`), the first that holds of:
+
+| cause | chips that … |
+|---|---|
+| `degraded` | are away (broken slices out of the learner's mesh), whatever the others do, detection and repair included; the rest of a step that is kept counts in full |
+| `down` | belong to a learner without any chips |
+| `infrastructure_recovery` | wait for detection, for a restart, for a peer's state, for all chips to be back, or for an announced loss after saving |
+| `checkpoint_restore`, `checkpoint_save` | read or write a checkpoint |
+| `slice_down`, `scale_up` | pause to go on with fewer or more slices (elastic data-parallel: state copies too) |
+| `straggler_wait`, `waiting_for_quorum` | wait for a peer that is slow; that is away |
+| `exposed_communication` | wait for the network |
+| `wasted_progress` | computed what was lost: a cut step, steps since the last merge or save, steps on corrupt state |
+| `other` | none of these; above 1 % flags the run |
 )";
 
 constexpr const char* kWarnings = R"(
@@ -91,6 +102,8 @@ They name settings that cannot matter, or that deserve a second look, and stay w
 | W23 | syncer snapshots, and no shard is ever lost |
 | W24 | donors or limit_steps beside rejoin_from syncer |
 | W25 | spares, and no slice ever breaks |
+| W26 | a fault whose targets take part in no row |
+| W27 | a scripted fault after the end of the run |
 )";
 
 // Text in a cell of a table.

@@ -1,5 +1,6 @@
 """Runs, their folders and their repeats."""
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -29,6 +30,20 @@ class Folders(ProgramTest):
         self.assertTrue(manifest["complete"])
         self.assertEqual({row["hash"] for row in rows}, {manifest["hash"]})
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["r", "tiny.json"])
+
+    def test_a_run_with_files_named_by_relative_paths_can_be_read_again(self):
+        inner = self.folder / "inner"
+        inner.mkdir()
+        (inner / "mine.csv").write_text("at_s,for_s,kind,target\n100,50,slice_down,a.1/slice.1\n",
+                                        encoding="utf-8")
+        (inner / "planned.json").write_text(json.dumps({
+            "skerry": "scenario/1", "stop": {"simulated_h": 1}, "regions": {"one": {}},
+            "islands": {"a": {"region": "one", "chips": 8, "slices": 2, "step_s": 10}},
+            "protocols": {"data_parallel_elastic": {"exchange": "off"}},
+            "faults": {"p": {"plan": "mine.csv"}}, "training": False}), encoding="utf-8")
+        ran = self.skerry("run", "inner/planned.json", "--out", "r").stdout.splitlines()
+        shown = self.skerry("show", "r").stdout.splitlines()
+        self.assertEqual(ran[:8], shown[:8])
 
     def test_the_ledger_closes(self):
         self.skerry("run", self.scenario(), "--out", "r", "--no-train")

@@ -1,0 +1,33 @@
+// manifest.json of a sweep's folder: how it came about. The only file beside runs*.jsonl that
+// differs between two ways to the same results.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace skerry {
+
+struct SweepManifest {
+  std::string sweep;  // its name: whose folder this is
+  int numbers_version = 0;
+  std::size_t points = 0, ok = 0, failed = 0;  // of the design as it is now
+  std::vector<std::string> command;
+  std::string machine, isa;
+  std::string began, ended;  // UTC; ended is empty while it runs
+};
+
+std::string sweep_manifest_to_json(const SweepManifest& manifest);
+
+// Name of the sweep. BadInput "label: …" for anything that sweep_manifest_to_json did not write.
+std::string sweep_of_manifest(const std::string& text, const std::string& label);
+
+// What --dry-run, --status and a finished sweep say with --json.
+struct SweepCounts {
+  std::string sweep, folder;
+  std::size_t points = 0, ok = 0, failed = 0, missing = 0;
+  double left_s = 0;      // wall time that the missing ones may take
+  bool measured = false;  // from points that have run, else a rough guess
+};
+std::string sweep_counts_json(const SweepCounts& counts);
+
+}  // namespace skerry

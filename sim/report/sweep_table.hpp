@@ -1,0 +1,76 @@
+// What a sweep's points say together: table.csv, table.txt, statistics.json.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/measure/summary.hpp"
+#include "sim/report/sweep_record.hpp"
+#include "sim/scenario/sweep.hpp"
+
+namespace skerry {
+
+std::string axis_label(const std::string& value);  // of a JSON text: "0.5", "ring", {"law": …}
+
+struct SweepPoint {
+  std::string id;
+  std::uint64_t seed = 0;
+  PointCells cells;
+};
+
+// All seeds of one row of one combination.
+struct SweepGroup {
+  std::size_t combination = 0, row = 0;      // into Sweep::combinations and Sweep::protocols
+  std::vector<SweepPoint> points;            // in the order of seeds
+  std::vector<std::uint64_t> seeds;          // that have numbers, in order
+  std::vector<std::vector<double>> numbers;  // one a seed: a value a point_columns(), NaN for none
+  int failed = 0;
+  int baseline = -1;  // the group that ratios and times to loss use; -1: none
+};
+
+// What target_loss of the scenario says: absolute, or relative to the baseline's final loss.
+struct LossTarget {
+  std::optional<double> absolute;
+  double over_baseline = 0;
+};
+
+class SweepResults {
+ public:
+  explicit SweepResults(const Sweep& sweep);
+
+  // In the order of the design. A group without points is left out.
+  void add(std::size_t combination, std::size_t row, std::vector<SweepPoint> points);
+  // After the last one; `targets` has one a combination. A group's baseline is the baseline row of
+  // its combination or, where that was skipped, the one combination in which it stands with the
+  // same values of those axes that change among the baseline's own combinations.
+  void finish(const std::vector<LossTarget>& targets);
+
+  const Sweep& sweep() const { return sweep_; }
+  const std::vector<SweepGroup>& groups() const { return groups_; }
+  const std::string& table_csv() const { return csv_; }
+
+ private:
+  void pair_up();
+  void write_rows(const SweepGroup& group);
+
+  const Sweep& sweep_;
+  std::vector<SweepGroup> groups_;
+  std::string csv_;
+};
+
+// Values of a column over seeds, nulls left out; with `other`, of the seeds that both have.
+std::vector<double> values_of(const SweepGroup& group, int column);
+std::pair<std::vector<double>, std::vector<double>> paired_values(const SweepGroup& group,
+                                                                  const SweepGroup& other,
+                                                                  int column);
+
+std::string pivot_text(const SweepResults& results);  // at most 100 columns where names allow it
+std::string sensitivity_text(const SweepResults& results, const std::vector<std::string>& notes);
+
+// In parts, since it can be large.
+void write_statistics(const SweepResults& results,
+                      const std::function<void(std::string_view)>& sink);
+
+}  // namespace skerry

@@ -1,0 +1,310 @@
+#include "sim/run/sweep_work.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sim/base/error.hpp"
+#include "sim/run/folder.hpp"
+#include "sim/run/one_run.hpp"
+#include "sim/run/run_scenario.hpp"
+
+namespace skerry {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void put(int fd, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
+    if (n <= 0) throw std::runtime_error("the result cannot be handed over");
+    done += std::size_t(n);
+  }
+}
+
+std::string taken(int fd) {
+  std::string text(std::size_t(std::max<off_t>(0, lseek(fd, 0, SEEK_END))), '\0');
+  const ssize_t n = pread(fd, text.data(), text.size(), 0);
+  text.resize(std::size_t(std::max<ssize_t>(0, n)));
+  return text;
+}
+
+}  // namespace
+
+SweepWork::SweepWork(const Sweep& sweep, const Design& design, SweepStore& store,
+                     const Shard& shard, bool retry_failed)
+    : sweep_(sweep),
+      design_(design),
+      store_(store),
+      shard_(shard),
+      retry_failed_(retry_failed),
+      wanted_(design.groups.size()),
+      values_(design.groups.size()) {
+  const std::size_t n = design.groups.size();
+  for (std::size_t g = 0; g < n; ++g) {
+    first_.push_back(g * sweep.seeds.size());
+    decider_.push_back(g);
+    if (!sweep.until || sweep.until->protocol.empty()) continue;
+    for (std::size_t other = 0; other < n; ++other) {
+      const PointGroup& o = design.groups[other];
+      if (o.combination == design.groups[g].combination &&
+          sweep.protocols[o.row] == sweep.until->protocol) {
+        decider_[g] = other;
+      }
+    }
+  }
+  refresh();
+}
+
+void SweepWork::refresh() {
+  for (std::size_t g = 0; g < wanted_.size(); ++g)
+    read_values(g);
+  for (std::size_t g = 0; g < wanted_.size(); ++g)
+    want(g);
+}
+
+// With `until` a shard must see all seeds of what decides: whole combinations go to one shard.
+bool SweepWork::in_shard(std::size_t group, std::size_t index) const {
+  if (shard_.count == 1) return true;
+  const std::size_t number =
+      sweep_.until ? design_.groups[group].combination : first_[group] + index;
+  return number % shard_.count == shard_.index;
+}
+
+bool SweepWork::is_missing(std::uint64_t id) const {
+  const SweepStore::State state = store_.state(id);
+  return state == SweepStore::State::kMissing ||
+         (retry_failed_ && state == SweepStore::State::kFailed && queued_.count(id) == 0);
+}
+
+void SweepWork::read_values(std::size_t group) {
+  if (!sweep_.until) return;
+  values_[group].resize(sweep_.seeds.size());
+  for (std::size_t i = 0; i < sweep_.seeds.size(); ++i) {
+    const std::uint64_t id = point_id(design_.groups[group], sweep_, i);
+    if (values_[group][i].there || is_missing(id)) continue;
+    values_[group][i].there = true;
+    if (store_.state(id) == SweepStore::State::kOk) {
+      values_[group][i].value = metric_in(store_.line(id), sweep_.until->metric);
+    }
+  }
+}
+
+void SweepWork::want(std::size_t group) {
+  wanted_[group] = sweep_.until ? std::size_t(seeds_wanted(*sweep_.until, values_[decider_[group]]))
+                                : sweep_.seeds.size();
+}
+
+void SweepWork::want_all_of(std::size_t group) {
+  for (std::size_t g = 0; g < decider_.size(); ++g) {
+    if (decider_[g] != group) continue;
+    want(g);
+    enqueue(g);
+  }
+}
+
+SweepWork::Counts SweepWork::counts() const {
+  Counts out;
+  for (std::size_t g = 0; g < wanted_.size(); ++g) {
+    for (std::size_t i = 0; i < wanted_[g]; ++i) {
+      const SweepStore::State state = store_.state(point_id(design_.groups[g], sweep_, i));
+      out.points += 1;
+      out.ok += state == SweepStore::State::kOk ? 1 : 0;
+      out.failed += state == SweepStore::State::kFailed ? 1 : 0;
+      out.missing += state == SweepStore::State::kMissing ? 1 : 0;
+    }
+  }
+  return out;
+}
+
+double SweepWork::guessed_left_s() const {
+  double total = 0;
+  for (std::size_t g = 0; g < wanted_.size(); ++g) {
+    for (std::size_t i = 0; i < wanted_[g]; ++i) {
+      if (is_missing(point_id(design_.groups[g], sweep_, i))) total += design_.groups[g].guess_s;
+    }
+  }
+  return total;
+}
+
+bool SweepWork::shard_has_missing() const {
+  for (std::size_t g = 0; g < wanted_.size(); ++g) {
+    for (std::size_t i = 0; i < wanted_[g]; ++i) {
+      if (in_shard(g, i) &&
+          store_.state(point_id(design_.groups[g], sweep_, i)) == SweepStore::State::kMissing) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool SweepWork::shard_has_failed() const {
+  for (std::size_t g = 0; g < wanted_.size(); ++g) {
+    for (std::size_t i = 0; i < wanted_[g]; ++i) {
+      if (in_shard(g, i) &&
+          store_.state(point_id(design_.groups[g], sweep_, i)) == SweepStore::State::kFailed) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void SweepWork::enqueue(std::size_t group) {
+  const PointGroup& g = design_.groups[group];
+  for (std::size_t i = 0; i < wanted_[group]; ++i) {
+    const std::uint64_t id = point_id(g, sweep_, i);
+    if (!in_shard(group, i) || !is_missing(id) || !queued_.insert(id).second) continue;
+    Task task;
+    task.group = group;
+    task.index = i;
+    task.id = id;
+    task.tape = tape_id(g, sweep_, i);
+    if (int(i) < g.trained_seeds) tapes_[task.tape].users += 1;
+    queue_.push_back(tasks_.size());
+    tasks_.push_back(task);
+  }
+}
+
+// A tape that several trainings share is made by the first of them; the others wait for it.
+std::optional<std::size_t> SweepWork::next() {
+  while (!queue_.empty()) {
+    const std::size_t number = queue_.front();
+    queue_.pop_front();
+    Task& task = tasks_[number];
+    const auto tape = tapes_.find(task.tape);
+    if (tape != tapes_.end() && int(task.index) < design_.groups[task.group].trained_seeds &&
+        (tape->second.users > 1 || sweep_.keep_tapes)) {
+      if (tape->second.state == TapeState::kMaking) {
+        tape->second.held.push_back(number);
+        continue;
+      }
+      task.reads_tape = tape->second.state == TapeState::kReady;
+      task.writes_tape = !task.reads_tape;
+      if (task.writes_tape) tape->second.state = TapeState::kMaking;
+    } else {
+      task.writes_tape = sweep_.keep_tapes;
+    }
+    task.result = memfd_create("result", MFD_CLOEXEC);
+    if (task.result < 0) throw std::runtime_error("no memory for a result");
+    return number;
+  }
+  return std::nullopt;
+}
+
+std::string SweepWork::tape_path(std::uint64_t tape) const {
+  const std::string name = "/" + hex16(tape) + ".jsonl";
+  if (sweep_.keep_tapes) return store_.folder() + "/tapes" + name;
+  return fmt::format("{}/.tapes-{}{}", store_.folder(), shard_.index, name);
+}
+
+void SweepWork::drop_tapes() const {
+  std::error_code ignored;
+  fs::remove_all(fmt::format("{}/.tapes-{}", store_.folder(), shard_.index), ignored);
+}
+
+void SweepWork::body(std::size_t number, int threads, const std::function<void(double)>& progress) {
+  store_.close_in_child();
+  const Task& task = tasks_[number];
+  const PointGroup& group = design_.groups[task.group];
+  const bool trained = int(task.index) < group.trained_seeds;
+  Combination combination = sweep_.combinations[group.combination];
+  if (trained) combination.settings.push_back({"/training/seeds", "1"});
+  Loaded loaded = with_plans(load_combination(sweep_, combination, {sweep_.protocols[group.row]},
+                                              {sweep_.seeds[task.index]}, !trained));
+  loaded.hash8 = hex16(task.tape).substr(0, 8);  // the same for all that share the tape
+  const std::string path = tape_path(task.tape);
+  const auto keep = [&](const Tape& tape) {
+    const std::string half = fmt::format("{}.{}-{}", path, shard_.index, number);
+    write_parts(half, [&tape](const TapeSink& sink) { write_tape(tape, sink); });
+    fs::rename(half, path);
+  };
+  const Played played =
+      play(loaded, {0, 0, trained}, task.reads_tape ? path : "", threads,
+           task.writes_tape ? std::function<void(const Tape&)>(keep) : nullptr, progress);
+  put(task.result, point_result_json(played.record, played.curve));
+}
+
+std::string SweepWork::log_file(const Task& task, const ChildResult& result) {
+  const std::string name = "failed/" + hex16(task.id) + ".log";
+  std::string text = result.message + "\n";
+  if (!result.log.empty()) text += "\nthe end of what it printed:\n" + result.log;
+  try {
+    write_text(store_.folder() + "/" + name, text);
+  } catch (const std::exception&) {
+    return {};  // the message stands in the record
+  }
+  return name;
+}
+
+void SweepWork::finished(std::size_t number, ChildResult result, const Options& options) {
+  Task& task = tasks_[number];
+  const PointGroup& group = design_.groups[task.group];
+  PointLine line;
+  line.id = hex16(task.id);
+  for (std::size_t a = 0; a < sweep_.axes.size(); ++a) {
+    line.point.emplace_back(sweep_.axes[a].name, sweep_.combinations[group.combination].values[a]);
+  }
+  line.protocol = sweep_.protocols[group.row];
+  line.seed = sweep_.seeds[task.index];
+  line.wall_s = result.wall_s;
+  if (result.exit_code == 0) {
+    line.result = taken(task.result);
+  } else {
+    line.failure = fmt::format("exit {}: {}", result.exit_code, result.message);
+    line.log = log_file(task, result);
+  }
+  ::close(task.result);
+  const bool ok = !line.result.empty();
+  store_.append(task.id, ok, point_line(line));
+  shares_ += 1 - task.share;
+  task.share = 1;
+  if (task.writes_tape && tapes_.count(task.tape) != 0) {
+    SharedTape& tape = tapes_[task.tape];
+    tape.state = fs::exists(tape_path(task.tape)) ? TapeState::kReady : TapeState::kNone;
+    queue_.insert(queue_.begin(), tape.held.begin(), tape.held.end());
+    tape.held.clear();
+  }
+  if (sweep_.until) {
+    SeedValue& value = values_[task.group][task.index];
+    value.there = true;
+    if (ok) value.value = metric_in(line.result, sweep_.until->metric);
+    want_all_of(task.group);
+  }
+  if (options.progress) options.progress(shares_ / double(tasks_.size()));
+  if (!ok && options.fail_fast) throw FailedFast{};
+}
+
+void SweepWork::run(const Options& options) {
+  for (std::size_t g = 0; g < wanted_.size(); ++g)
+    enqueue(g);
+  for (auto& [id, tape] : tapes_) {
+    if (fs::exists(tape_path(id))) tape.state = TapeState::kReady;
+  }
+  ChildStream stream;
+  stream.next = [this] { return next(); };
+  stream.waiting = [this] { return queue_.size(); };
+  stream.finished = [&](std::size_t task, ChildResult result) {
+    finished(task, std::move(result), options);
+  };
+  stream.progress = [&](std::size_t task, double share) {
+    shares_ += share - tasks_[task].share;
+    tasks_[task].share = share;
+    if (options.progress) options.progress(shares_ / double(tasks_.size()));
+  };
+  stream.tick = [this] { store_.sync_if_due(); };
+  stream.limit_s = options.limit_s;
+  stream_children(
+      stream,
+      [this](std::size_t task, int threads, const std::function<void(double)>& progress) {
+        body(task, threads, progress);
+      },
+      options.pool);
+}
+
+}  // namespace skerry

@@ -1,0 +1,446 @@
+"""Sweeps: what is refused, what survives, and that nothing but the design decides a byte of the tables.
+
+SKERRY_KILLS=100 kills more often than the default of 10 times.
+"""
+import csv
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+
+from program import PROGRAM, TINY, ProgramTest
+
+TABLES = ("table.csv", "table.txt", "statistics.json")
+BASE = {**TINY, "seeds": 1, "stop": {"simulated_h": 2}, "training": False}
+LONG_H = 5000  # 2.6e7 facts: just under the limit of a run, and many seconds
+
+
+def sweep(**changes):
+    return {"skerry": "sweep/1", "scenario": BASE, "seeds": 2,
+            "axes": {"port": {"at": "/regions/*/port_gbps", "values": [1, 2, 5]},
+                     "step": {"at": "/islands/*/step_s", "range": {"from": 4, "to": 8, "step": 2}}},
+            **changes}
+
+
+class SweepTest(ProgramTest):
+    def write(self, name="s", **changes):
+        path = self.folder / f"{name}.sweep.json"
+        path.write_text(json.dumps(sweep(**changes)), encoding="utf-8")
+        return path.name
+
+    def tables(self, folder):
+        return {name: (self.folder / folder / name).read_bytes() for name in TABLES}
+
+    def records(self, folder):
+        lines = []
+        for path in sorted((self.folder / folder).glob("runs*.jsonl")):
+            lines += path.read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
+    def rows(self, folder):
+        with open(self.folder / folder / "table.csv", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def counts(self, *words, expect=0):
+        return json.loads(self.skerry("sweep", *words, "--json", expect=expect).stdout)
+
+
+class Designs(SweepTest):
+    def test_a_grid_runs_every_combination_in_the_order_of_the_file(self):
+        done = self.skerry("sweep", self.write())
+        self.assertEqual(done.stdout.splitlines()[-1],
+                         "next: cat results/runs/s-sweep/table.csv")
+        rows = self.rows("results/runs/s-sweep")
+        # 3 ports x 3 steps x 2 rows x 2 seeds
+        self.assertEqual([(r["port"], r["step"], r["protocol"], r["seed"]) for r in rows],
+                         [(port, step, protocol, seed) for port in "125" for step in "468"
+                          for protocol in ("data_parallel", "decoupled_diloco") for seed in "12"])
+        self.assertEqual(len({r["id"] for r in rows}), 36)
+        self.assertEqual({r["status"] for r in rows}, {"ok"})
+
+    def test_a_point_is_what_run_gives_for_it(self):
+        self.skerry("sweep", self.write(), "--out", "s")
+        (self.folder / "one.json").write_text(json.dumps(BASE), encoding="utf-8")
+        self.skerry("run", "one.json", "--seed", 2, "--out", "r", "--set", "/regions/us-west1/port_gbps=2",
+                    "--set", "/regions/us-east5/port_gbps=2", "--set", "/islands/west/step_s=6",
+                    "--set", "/islands/east/step_s=6")
+        alone = self.read_json("r", "decoupled_diloco", "seed-2", "summary.json")
+        row = next(r for r in self.rows("s")
+                   if (r["port"], r["step"], r["protocol"], r["seed"]) == ("2", "6", "decoupled_diloco", "2"))
+        for metric in ("tokens_per_s", "goodput", "merged_share", "uptime"):
+            self.assertEqual(float(row[metric]), alone[metric])
+
+    def test_zip_and_random(self):
+        axes = {"port": {"at": "/regions/*/port_gbps", "values": [1, 2, 5]},
+                "step": {"at": "/islands/*/step_s", "values": [4, 6, 8]}}
+        self.assertEqual(self.counts(self.write(axes=axes, design="zip"), "--dry-run")["points"], 12)
+        axes = {"port": {"at": "/regions/*/port_gbps", "log_range": {"from": 1, "to": 100}},
+                "slices": {"at": "/islands/*/slices", "values": [2, 4]}}
+        self.skerry("sweep", self.write("few", axes=axes, design={"random": 3, "seed": 7}), "--out", "few")
+        # More draws keep the first ones.
+        self.skerry("sweep", self.write("more", axes=axes, design={"random": 5, "seed": 7}), "--out", "more")
+        few, more = ([r["id"] for r in self.rows(name)] for name in ("few", "more"))
+        self.assertEqual(len(few), 12)
+        self.assertEqual(few, more[:12])
+
+    def test_skip_and_pairing_with_a_baseline_that_stands_once(self):
+        name = self.write(skip=[{"protocol": "data_parallel", "step": [6, 8]}])
+        self.skerry("sweep", name, "--out", "s")
+        rows = self.rows("s")
+        self.assertEqual({(r["protocol"], r["step"]) for r in rows},
+                         {("data_parallel", "4"), ("decoupled_diloco", "4"), ("decoupled_diloco", "6"),
+                          ("decoupled_diloco", "8")})
+        groups = self.read_json("s", "statistics.json")["groups"]
+        far = next(g for g in groups if g["point"] == {"port": 2, "step": 8})
+        self.assertEqual(far["paired"]["point"], {"port": 2, "step": 4})
+        speed = {(r["port"], r["step"], r["protocol"], r["seed"]): float(r["tokens_per_s"]) for r in rows}
+        differences = [speed["2", "8", "decoupled_diloco", seed] - speed["2", "4", "data_parallel", seed]
+                       for seed in "12"]
+        paired = far["paired"]["metrics"]["tokens_per_s"]["difference"]
+        self.assertAlmostEqual(paired["value"], sum(differences) / 2)
+        # Two values: half width = 12.706 x deviation / sqrt(2) = 12.706 x |a - b| / 2.
+        half = 12.7062047 * abs(differences[0] - differences[1]) / 2
+        self.assertAlmostEqual(paired["interval"][1] - paired["value"], half, delta=1e-6 * half + 1e-9)
+
+    def test_one_seed_claims_no_interval(self):
+        done = self.skerry("sweep", self.write(seeds=1), "--out", "s")
+        self.assertIn("n = 1, no interval", done.stdout)
+        self.assertNotIn("[", done.stdout)
+        for group in self.read_json("s", "statistics.json")["groups"]:
+            self.assertIsNone(group["metrics"]["goodput"]["t"])
+            self.assertIsNone(group["metrics"]["goodput"]["bootstrap"])
+
+    def test_points_that_differ_in_training_share_a_tape(self):
+        training = {"model": "quick", "warm_start_steps": 4, "evaluations": 4, "evaluation_windows": 4}
+        scenario = {**BASE, "stop": {"tokens": 2e7}, "training": training}
+        axes = {"rate": {"at": "/training/inner/rate", "values": [1e-3, 2e-3, 4e-3]}}
+        table = {"rows": ["protocol"], "columns": "rate", "cells": ["loss.final", "time_to_loss_s"]}
+        name = self.write(scenario=scenario, axes=axes, table=table, keep=["tape"])
+        self.skerry("sweep", name, "--out", "s")
+        rows = self.rows("s")
+        # Seed 1 is trained: three losses of one tape. Seed 2 is not: one point in three rows.
+        for protocol in ("data_parallel", "decoupled_diloco"):
+            trained = [r for r in rows if (r["protocol"], r["seed"]) == (protocol, "1")]
+            self.assertEqual(len({r["tape_fingerprint"] for r in trained}), 1)
+            self.assertEqual(len({r["loss.final"] for r in trained}), 3)
+            plain = [r for r in rows if (r["protocol"], r["seed"]) == (protocol, "2")]
+            self.assertEqual(len({r["id"] for r in plain}), 1)
+        self.assertEqual(len(self.records("s")), 8)
+        self.assertEqual(len(list((self.folder / "s" / "tapes").iterdir())), 4)
+        without = self.write("t", scenario=scenario, axes=axes, table=table)
+        self.skerry("sweep", without, "--out", "t", "--jobs", 1)
+        self.assertEqual((self.folder / "t" / "table.csv").read_bytes(),
+                         (self.folder / "s" / "table.csv").read_bytes())
+        self.assertEqual(sorted(p.name for p in (self.folder / "t").iterdir()),
+                         ["manifest.json", "runs.jsonl", "statistics.json", "sweep.json", "table.csv", "table.txt"])
+        # A run of one rate alone gives the same loss: the tape that was shared is its own.
+        (self.folder / "one.json").write_text(json.dumps(scenario), encoding="utf-8")
+        self.skerry("run", "one.json", "--set", "/training/inner/rate=0.002", "--out", "r")
+        alone = self.read_json("r", "decoupled_diloco", "seed-1", "summary.json")
+        row = next(r for r in rows if (r["protocol"], r["seed"], r["rate"]) == ("decoupled_diloco", "1", "0.002"))
+        self.assertEqual(float(row["loss.final"]), alone["loss"]["final"])
+        self.assertEqual(row["fingerprint"], alone["fingerprint"])
+        self.assertEqual(float(row["target_loss"]), alone["target_loss"])
+        self.assertEqual(row["time_to_loss_s"], "" if alone["time_to_loss_s"] is None
+                         else str(alone["time_to_loss_s"]).removesuffix(".0"))
+
+    def test_until_adds_seeds_and_stops(self):
+        until = {"metric": "goodput", "half_width": 0.02, "min_seeds": 3, "max_seeds": 12}
+        changes = {"until": until, "axes": {"port": {"at": "/regions/*/port_gbps", "values": [1, 5]}}}
+        document = sweep(**changes)
+        del document["seeds"]
+        (self.folder / "u.sweep.json").write_text(json.dumps(document), encoding="utf-8")
+        self.skerry("sweep", "u.sweep.json", "--out", "a", "--jobs", 1)
+        self.skerry("sweep", "u.sweep.json", "--out", "b")
+        self.assertEqual(self.tables("a"), self.tables("b"))
+        groups = self.read_json("a", "statistics.json")["groups"]
+        sizes = set()
+        for group in groups:
+            n = group["metrics"]["goodput"]["n"]
+            low, high = group["metrics"]["goodput"]["t"]
+            self.assertEqual(group["seeds"], list(range(1, n + 1)))
+            self.assertTrue(3 <= n <= 12)
+            self.assertTrue((high - low) / 2 <= 0.02 or n == 12)
+            sizes.add(n)
+        self.assertGreater(len(sizes), 1, "seeds were added nowhere, or everywhere alike")
+        for shard in (1, 2):
+            self.skerry("sweep", "u.sweep.json", "--out", "c", "--shard", f"{shard}/2")
+        self.assertEqual(self.tables("a"), self.tables("c"))
+
+    def test_sensitivity_tries_every_assumed_key(self):
+        done = self.skerry("sweep", self.write(seeds=1), "--sensitivity", "--out", "v")
+        self.assertIn("verdict (order by tokens/s): decoupled_diloco  data_parallel", done.stdout)
+        keys = {r["key"] for r in self.rows("v")}
+        self.assertIn("/recovery/restart_s", keys)
+        self.assertEqual({r["factor"] for r in self.rows("v")}, {"0.8", "1", "1.2"})
+
+
+class Lives(SweepTest):
+    """One sweep, killed, sharded, grown, failed: the same tables."""
+
+    def whole(self):
+        self.skerry("sweep", self.write(), "--out", "whole")
+        return self.tables("whole")
+
+    def start(self, *words):
+        run = subprocess.Popen([PROGRAM, "sweep", *map(str, words)], cwd=self.folder, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(run.kill)
+        return run
+
+    def test_the_order_of_finishing_changes_no_byte(self):
+        whole = self.whole()
+        self.skerry("sweep", "s.sweep.json", "--out", "one", "--jobs", 1)
+        self.assertEqual(self.tables("one"), whole)
+        # The same records backwards.
+        path = self.folder / "one" / "runs.jsonl"
+        path.write_text("".join(reversed(path.read_text(encoding="utf-8").splitlines(True))), encoding="utf-8")
+        self.skerry("sweep", "s.sweep.json", "--out", "one")
+        self.assertEqual(self.tables("one"), whole)
+        self.assertEqual(len(self.records("one")), 36)
+
+    def test_kill_9_at_random_moments_loses_nothing(self):
+        whole = self.whole()
+        moments = random.Random(20240601)
+        kills = int(os.environ.get("SKERRY_KILLS", "10"))
+        for round_ in range(max(1, kills // 5)):
+            folder = f"killed-{round_}"
+            before = 0
+            for _ in range(5):
+                run = self.start("s.sweep.json", "--out", folder)
+                try:
+                    run.wait(timeout=moments.uniform(0.0, 0.4))
+                except subprocess.TimeoutExpired:
+                    pass
+                run.kill()
+                run.communicate(timeout=60)
+                path = self.folder / folder / "runs.jsonl"
+                text = path.read_text(encoding="utf-8") if path.exists() else ""
+                after = text.count("\n")
+                self.assertGreaterEqual(after, before)
+                before = after
+            self.skerry("sweep", "s.sweep.json", "--out", folder)
+            self.assertEqual(self.tables(folder), whole)
+            ids = [record["id"] for record in self.records(folder)]
+            self.assertEqual(len(ids), len(set(ids)), "a finished point ran again")
+
+    def test_a_half_written_record_is_done_again(self):
+        whole = self.whole()
+        path = self.folder / "whole" / "runs.jsonl"
+        lines = path.read_bytes().splitlines(True)
+        for cut in (1, 20, len(lines[-1]) // 2, len(lines[-1]) - 1):
+            path.write_bytes(b"".join(lines[:-1]) + lines[-1][:cut])
+            self.assertEqual(self.counts("s.sweep.json", "--out", "whole", "--dry-run")["missing"], 1)
+            self.skerry("sweep", "s.sweep.json", "--out", "whole")
+            self.assertEqual(self.tables("whole"), whole)
+            self.assertEqual(len(self.records("whole")), 36)
+
+    def test_two_shards_are_one_run(self):
+        whole = self.whole()
+        runs = [self.start("s.sweep.json", "--out", "parts", "--shard", f"{i}/2") for i in (1, 2)]
+        for run in runs:
+            output = run.communicate(timeout=300)
+            self.assertEqual(run.returncode, 0, output)
+        self.assertEqual(self.tables("parts"), whole)
+        names = {path.name for path in (self.folder / "parts").iterdir()}
+        self.assertEqual(names, {"runs-1-of-2.jsonl", "runs-2-of-2.jsonl", "manifest.json", "sweep.json", *TABLES})
+        self.assertEqual(len(self.records("parts")), 36)
+        self.assertEqual(self.counts("s.sweep.json", "--out", "parts", "--status")["ok"], 36)
+
+    def test_a_design_that_grew_runs_only_the_new_points(self):
+        self.whole()
+        axes = sweep()["axes"]
+        axes["port"]["values"] = [1, 10, 2, 5]
+        self.write(axes=axes, seeds=3)
+        dry = self.counts("s.sweep.json", "--out", "whole", "--dry-run")
+        # 4 ports x 3 steps x 2 rows x 3 seeds, 36 of them are there.
+        self.assertEqual((dry["points"], dry["ok"], dry["missing"]), (72, 36, 36))
+        self.skerry("sweep", "s.sweep.json", "--out", "whole")
+        self.assertEqual(len(self.records("whole")), 72)
+        self.skerry("sweep", "s.sweep.json", "--out", "fresh")
+        self.assertEqual(self.tables("whole"), self.tables("fresh"))
+
+    def test_a_signal_keeps_what_has_finished(self):
+        self.write(seeds=40)
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            folder = f"signal-{code}"
+            run = self.start("s.sweep.json", "--out", folder)
+            path = self.folder / folder / "runs.jsonl"
+            while not path.exists() or path.stat().st_size == 0:
+                self.assertIsNone(run.poll())
+            run.send_signal(number)
+            _, errors = run.communicate(timeout=60)
+            self.assertEqual(run.returncode, code, errors)
+            self.assertIn("points are kept", errors)
+            self.assertEqual(len(self.rows(folder)), len(self.records(folder)))
+
+    def test_one_point_of_twenty_that_fails(self):
+        axes = {"hours": {"at": "/stop/simulated_h", "values": [*range(1, 10), LONG_H]}}
+        name = self.write(axes=axes, seeds=1, skip=[{"protocol": "data_parallel", "hours": LONG_H}])
+        done = self.skerry("sweep", name, "--out", "s", "--limit", 2, expect=5)
+        self.assertIn("1 points failed", done.stdout)
+        rows = self.rows("s")
+        self.assertEqual([r["status"] for r in rows], ["ok"] * 18 + ["failed"])
+        failed = next(r for r in self.records("s") if r["status"] == "failed")
+        self.assertIn("ran longer than the limit of 2 s", failed["failure"])
+        self.assertIn("ran longer", (self.folder / "s" / failed["log"]).read_text(encoding="utf-8"))
+        # A failed point stays so until it is asked for again.
+        before = len(self.records("s"))
+        self.skerry("sweep", name, "--out", "s", expect=5)
+        self.assertEqual(len(self.records("s")), before)
+        self.skerry("sweep", name, "--out", "s", "--retry-failed", "--limit", 1, expect=5)
+        self.assertEqual(len(self.records("s")), before + 1)
+
+    def test_a_crash_is_recorded_and_fail_fast_stops(self):
+        axes = {"hours": {"at": "/stop/simulated_h", "values": [LONG_H, 1, 2, 3]}}
+        self.write(axes=axes, seeds=1)
+        for words, left in (((), 6), (("--fail-fast",), 0)):
+            folder = "f" + str(left)
+            run = self.start("s.sweep.json", "--out", folder, "--jobs", 1, *words)
+            for _ in range(2 if not words else 1):
+                os.kill(self.long_child(run, folder), signal.SIGKILL)
+            _, errors = run.communicate(timeout=300)
+            self.assertEqual(run.returncode, 5, errors)
+            states = [r["status"] for r in self.records(folder)]
+            self.assertEqual(states.count("ok"), left)
+            self.assertGreaterEqual(states.count("failed"), 1)
+            self.assertIn("killed by signal 9", self.records(folder)[0]["failure"])
+
+    def long_child(self, run, folder):
+        """The one running child, once it is another than the last one that was killed."""
+        known = getattr(self, "killed", set())
+        for _ in range(1000000):
+            with open(f"/proc/{run.pid}/task/{run.pid}/children", encoding="ascii") as file:
+                pids = [int(word) for word in file.read().split()]
+            fresh = [pid for pid in pids if pid not in known]
+            if fresh:
+                self.killed = known | {fresh[0]}
+                return fresh[0]
+            self.assertIsNone(run.poll(), f"{folder} ended without a child")
+        return self.fail("no child")
+
+    def test_a_full_disk_is_an_error_that_keeps_what_is_there(self):
+        whole = self.whole()
+        limit = (self.folder / "whole" / "runs.jsonl").stat().st_size // 2
+
+        def no_room():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        done = subprocess.run([PROGRAM, "sweep", "s.sweep.json", "--out", "full"], cwd=self.folder,
+                              capture_output=True, text=True, timeout=300, preexec_fn=no_room)
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn("runs.jsonl: File too large", done.stderr)
+        self.assertIn("finished points are kept in full", done.stderr)
+        kept = self.records("full")
+        self.assertGreater(len(kept), 10)
+        self.skerry("sweep", "s.sweep.json", "--out", "full")
+        self.assertEqual(self.tables("full"), whole)
+        self.assertEqual(self.records("full")[:len(kept)], kept)
+
+    def test_a_folder_that_cannot_be_written(self):
+        name = self.write()
+        (self.folder / "file").write_text("", encoding="utf-8")
+        self.assertIn("cannot be written",
+                      self.skerry("sweep", name, "--out", "file/below", expect=2).stderr)
+        self.assertIn("cannot be written", self.skerry("sweep", name, "--out", "/proc/here", expect=2).stderr)
+
+    def test_a_folder_of_something_else_is_refused(self):
+        self.whole()
+        (self.folder / "other").mkdir()
+        (self.folder / "other" / "letter.txt").write_text("dear", encoding="utf-8")
+        self.assertIn("not a sweep",
+                      self.skerry("sweep", "s.sweep.json", "--out", "other", expect=2).stderr)
+        self.assertEqual(set(self.files("other")), {"letter.txt"})
+        kept = self.files("whole")
+        error = self.skerry("sweep", self.write("t"), "--out", "whole", expect=2).stderr
+        self.assertIn("is the folder of the sweep 's', this one is 't'", error)
+        self.assertEqual(self.files("whole"), kept)
+        self.skerry("sweep", "s.sweep.json", "--out", "s.sweep.json", expect=2)
+
+    def test_one_process_a_file(self):
+        self.write(seeds=200)
+        first = self.start("s.sweep.json", "--out", "s")
+        while not (self.folder / "s" / "sweep.json").exists():
+            self.assertIsNone(first.poll())
+        error = self.skerry("sweep", "s.sweep.json", "--out", "s", expect=2).stderr
+        self.assertIn("is being written by another", error)
+        first.kill()
+        first.communicate(timeout=60)
+
+    def test_dry_run_and_status_write_nothing(self):
+        name = self.write()
+        self.assertEqual(self.counts(name, "--dry-run")["missing"], 36)
+        self.assertIn("nothing has run yet", self.skerry("sweep", name, "--status", expect=2).stderr)
+        self.assertEqual([path.name for path in self.folder.iterdir()], [name])
+
+
+class Refusals(SweepTest):
+    CASES = [
+        ({"axes": {"x": {"at": "/regions/us-west9/port_gbps", "values": [1]}}},
+         "/axes/x/at: found '/regions/us-west9/port_gbps'", "did you mean 'us-west1'"),
+        ({"axes": {"x": {"at": "/protocols/decoupled_diloco/quorun", "values": [1]}}}, "did you mean 'quorum'"),
+        ({"axes": {"x": {"at": "regions", "values": [1]}}}, "allowed a pointer"),
+        ({"axes": {"x": {"at": "/seeds", "values": [1]}}}, "no axis may vary"),
+        ({"axes": {"x": {"at": "/protocols/decoupled_diloco/quorum", "values": ["many"]}}},
+         "/axes/x/values/0: found \"many\""),
+        ({"axes": {"x": {"at": "/stop/simulated_h", "values": [1, True]}}}, "/axes/x/values/1", "found true"),
+        ({"axes": {"x": {"at": "/stop/simulated_h", "values": [1, 1.0]}}}, "found 1.0 twice"),
+        ({"axes": {"x": {"at": "/stop/simulated_h", "values": []}}}, "/axes/x/values: found 0 entries"),
+        ({"axes": {}}, "/axes: found 0 entries"),
+        ({"axes": {"x": {"at": "/stop/simulated_h"}}}, "lacks its values"),
+        ({"axes": {"x": {"at": "/stop/simulated_h", "values": [1], "range": {"from": 1, "to": 2, "count": 2}}}},
+         "found values and range"),
+        ({"axes": {"x": {"at": "/stop/simulated_h", "range": {"from": 2, "to": 1, "count": 2}}}}, "only upwards"),
+        ({"axes": {"x": {"at": "/stop/simulated_h", "range": {"from": 1, "to": 2}}}}, "lacks the number of values"),
+        ({"axes": {"x": {"at": "/stop/simulated_h", "log_range": {"from": 0, "to": 2, "count": 2}}}}, "allowed > 0"),
+        ({"axes": {"goodput": {"at": "/stop/simulated_h", "values": [1]}}}, "name of a column"),
+        ({"axes": {"x": {"at": "/stop/simulated_h", "values": [1]}, "y": {"at": "/stop/simulated_min", "values": [1]}}},
+         "allowed one axis a key"),
+        ({"axes": {"x": {"at": "/regions/us-west1", "values": [{}]},
+                   "y": {"at": "/regions/*/port_gbps", "values": [1]}}}, "allowed one axis a key"),
+        ({"design": "zip", "axes": {"x": {"at": "/stop/simulated_h", "values": [1, 2]},
+                                    "y": {"at": "/islands/west/step_s", "values": [1]}}},
+         "found 1 values, but 'x' has 2"),
+        ({"design": "grud"}, "did you mean 'grid'"),
+        ({"desing": "grid"}, "did you mean 'design'"),
+        ({"skip": [{"protocol": "decoupled"}]}, "/skip/0/protocol"),
+        ({"skip": [{"prot": 1}]}, "found an unknown key", "protocol"),
+        ({"skip": [{"port": 3}]}, "allowed a value of the axis"),
+        ({"skip": [{}]}, "would skip everything"),
+        ({"skip": [{"protocol": ["data_parallel", "decoupled_diloco"]}]}, "leaves no point"),
+        ({"table": {"rows": ["protocl"]}}, "did you mean 'protocol'"),
+        ({"table": {"cells": ["goodputt"]}}, "did you mean 'goodput'"),
+        ({"table": {"cells": ["loss.final"]}}, "/training is false"),
+        ({"until": {"metric": "goodput", "half_width": 1, "max_seeds": 9}}, "found seeds and until"),
+        ({"seeds": None, "until": {"metric": "goodput", "half_width": 0, "max_seeds": 9}}, "/until/half_width"),
+        ({"seeds": None, "until": {"metric": "goodput", "half_width": 1, "min_seeds": 9, "max_seeds": 4}},
+         "min_seeds is 9"),
+        ({"scenario": "nowhere.json"}, "found no file"),
+        ({"scenario": {"skerry": "scenario/1"}}, "s.sweep.json#/scenario: lacks the required key"),
+        ({"scenario": 5}, "/scenario: found 5"),
+        # Each key for itself is right, both together are not: said before the first run.
+        ({"axes": {"chips": {"at": "/islands/*/chips", "values": [32, 30]}}}, "at chips = 30", "30"),
+    ]
+
+    def test_bad_sweeps_are_refused_before_anything_runs(self):
+        for changes, *parts in self.CASES:
+            document = {key: value for key, value in sweep(**changes).items() if value is not None}
+            (self.folder / "s.sweep.json").write_text(json.dumps(document), encoding="utf-8")
+            with self.subTest(changes):
+                errors = self.skerry("sweep", "s.sweep.json", expect=2).stderr
+                for part in parts:
+                    self.assertIn(part, errors)
+                self.assertEqual([path.name for path in self.folder.iterdir()], ["s.sweep.json"])
+
+    def test_a_shard_outside_n(self):
+        name = self.write()
+        for shard in ("0/2", "3/2", "1", "a/b", "1/0", "-1/2", "1/2x"):
+            self.assertIn("--shard", self.skerry("sweep", name, f"--shard={shard}", expect=2).stderr)
+
+    def test_a_setting_of_what_an_axis_varies(self):
+        name = self.write()
+        self.assertIn("is what the axis 'port' varies",
+                      self.skerry("sweep", name, "--set", "/regions/us-west1/port_gbps=3", expect=2).stderr)
+        self.assertIn("unknown key", self.skerry("sweep", name, "--set", "/stopp=3", expect=2).stderr)
