@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 
 #include "sim/base/error.hpp"
@@ -67,12 +68,15 @@ double central_probability(double theta, int df) {
 
 double student_t_975(int df) {
   SKERRY_CHECK(df >= 1, "degrees of freedom: " + std::to_string(df));
+  static std::map<int, double> known;  // a study asks for a few of them a hundred thousand times
+  const auto found = known.find(df);
+  if (found != known.end()) return found->second;
   double low = 0, high = std::numbers::pi / 2;
   for (int i = 0; i < 100; ++i) {  // halves the bracket to the last bit long before 100
     const double middle = (low + high) / 2;
     (central_probability(middle, df) < 0.95 ? low : high) = middle;
   }
-  return std::tan(low) * std::sqrt(double(df));
+  return known[df] = std::tan(low) * std::sqrt(double(df));
 }
 
 Interval mean_interval(const std::vector<double>& values) {

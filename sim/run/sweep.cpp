@@ -89,13 +89,19 @@ void write_manifest(Study& study) {
 }
 
 void prepare(Study& study, const Shard& shard) {
-  study.store.open(shard);
-  const FolderLock lock(study.store.folder());
+  study.store.make_folder();
   try {
+    // Before anything else: a kill must not leave a folder that nobody knows.
+    if (!study.store.exists()) {
+      const FolderLock lock(study.store.folder());
+      write_manifest(study);
+    }
+    study.store.open(shard);
+    const FolderLock lock(study.store.folder());
     write_manifest(study);
     study.store.write("sweep.json", study.sweep.resolved_json);
   } catch (const CannotWrite& error) {
-    throw BadInput("", "", error.what());
+    throw BadInput("", "", "cannot be written: " + std::string(error.what()));
   }
 }
 

@@ -150,10 +150,13 @@ void SweepStore::scan_file(std::size_t file) {
   }
 }
 
-void SweepStore::open(const Shard& shard) {
+void SweepStore::make_folder() {
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) throw BadInput(folder_, "", "cannot be written: " + error.message());
+}
+
+void SweepStore::open(const Shard& shard) {
   const std::string name = shard.count == 1
                                ? "runs.jsonl"
                                : fmt::format("runs-{}-of-{}.jsonl", shard.index + 1, shard.count);

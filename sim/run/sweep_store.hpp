@@ -34,9 +34,10 @@ class SweepStore {
   std::string line(std::uint64_t id) const;  // without its line break; it must be there
   void scan();                               // again: other shards write too
 
-  // From here on records may be added: makes the folder, takes this shard's runs file for this
-  // process alone, cuts a half-written last line off. BadInput when it cannot be written or is in
-  // use.
+  void make_folder();  // BadInput when it cannot be made
+
+  // From here on records may be added: takes this shard's runs file for this process alone, cuts a
+  // half-written last line off. BadInput when it cannot be written or is in use.
   void open(const Shard& shard);
   void append(std::uint64_t id, bool ok, const std::string& line);  // CannotWrite
   void sync_if_due();                                               // after 100 ms or 64 records

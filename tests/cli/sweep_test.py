@@ -10,7 +10,7 @@ import resource
 import signal
 import subprocess
 
-from program import PROGRAM, TINY, ProgramTest
+from program import PROGRAM, ROOT, TINY, ProgramTest
 
 TABLES = ("table.csv", "table.txt", "statistics.json")
 BASE = {**TINY, "seeds": 1, "stop": {"simulated_h": 2}, "training": False}
@@ -374,6 +374,26 @@ class Lives(SweepTest):
         self.assertEqual(self.counts(name, "--dry-run")["missing"], 36)
         self.assertIn("nothing has run yet", self.skerry("sweep", name, "--status", expect=2).stderr)
         self.assertEqual([path.name for path in self.folder.iterdir()], [name])
+
+
+class Examples(SweepTest):
+    def test_the_worked_examples_are_read_and_listed(self):
+        folder = ROOT / "scenarios" / "sweeps"
+        page = (folder / "README.md").read_text(encoding="utf-8")
+        found = sorted(folder.glob("*.sweep.json"))
+        self.assertGreaterEqual(len(found), 3)
+        for path in found:
+            self.assertGreater(self.counts(path, "--dry-run")["points"], 1)
+            self.assertIn(f"`{path.name}`", page)
+
+    def test_a_small_example_ends_as_it_says(self):
+        path = ROOT / "scenarios" / "sweeps" / "port-for-a-hidden-sync.sweep.json"
+        self.skerry("sweep", path, "--out", "s")
+        waits = {r["port_gbps"]: float(r["compute_utilization"]) for r in self.rows("s") if r["protocol"] == "waits"}
+        # 1.33 x 8 Gbit a step in a ring of three: hidden behind 4 s above 2.67 Gbit/s, a quarter of that at 0.5.
+        self.assertLess(waits["0.5"], 0.25)
+        self.assertLess(waits["2"], 1)
+        self.assertEqual([waits[port] for port in ("4", "8", "16")], [1, 1, 1])
 
 
 class Refusals(SweepTest):
