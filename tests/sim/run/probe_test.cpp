@@ -68,7 +68,8 @@ TEST_CASE("more bandwidth must not cost tokens, hidden or merged shares") {
   };
   CHECK(missed(row("d", 996, 0.5, 0.796, 0.696)).empty());  // goodput is not asked here
   CHECK(missed(row("d", 994, 0.9, 0.8, 0.7)).size() == 1);  // 0.6 % fewer tokens
-  CHECK(missed(row("d", 994, 0.9, 0.79, 0.69)).size() == 3);
+  CHECK(missed(row("d", 994, 0.9, 0.79, 0.69)).size() == 1);  // a point less of the shares is noise
+  CHECK(missed(row("d", 994, 0.9, 0.77, 0.67)).size() == 3);
   const auto sentences = missed(row("d", 994, 0.9, 0.8, 0.7));
   CHECK(sentences.front() == "d: tokens_per_s fell from 1000 to 994, allowed down to 995");
 }
