@@ -83,8 +83,9 @@ class Probe(StudyTest):
     def test_the_right_things_move(self):
         text = self.skerry("probe", self.scenario(), "--set", "/stop/tokens=6e8").stdout
         self.assertLessEqual(max(map(len, text.splitlines())), 100)
-        self.assertTrue(text.endswith("3 changes, 0 judgements missed\n"), text)
+        self.assertTrue(text.endswith("4 changes, 0 judgements missed\n"), text)
         for title in ("every bandwidth doubled", "every random failure rate halved",
+                      "every learner twice as fast",
                       "every latency halved"):
             self.assertIn(title + "\n", text)
         wide = text[text.index("every bandwidth doubled"):].splitlines()
@@ -108,7 +109,7 @@ class Probe(StudyTest):
                  "links": {"us-west1<>us-east5": {"latency_one_way_ms": 0}}}
         text = self.skerry("probe", self.calm(**ideal)).stdout
         self.assertEqual(text.count("skipped"), 3)
-        self.assertTrue(text.endswith("0 changes, 0 judgements missed\n"), text)
+        self.assertTrue(text.endswith("1 changes, 0 judgements missed\n"), text)
 
     def test_rates_of_a_plan_are_skipped(self):
         plan = self.skerry("plan", self.scenario(), "--hours", "1").stdout
@@ -116,7 +117,7 @@ class Probe(StudyTest):
         name = self.scenario("planned", faults={"replayed": {"plan": "plan.csv"}})
         text = self.skerry("probe", name).stdout
         self.assertIn("every random failure rate halved: skipped, the faults come from a plan", text)
-        self.assertTrue(text.endswith("2 changes, 0 judgements missed\n"), text)
+        self.assertTrue(text.endswith("3 changes, 0 judgements missed\n"), text)
 
     def test_a_missed_judgement_is_named(self):
         # A job without checkpoints loses all that it did before its one fault. At half the rate the
