@@ -6,25 +6,6 @@
 
 using namespace worlds;
 
-namespace {
-
-Scenario apart(int learners, double gbps) {
-  Scenario s = regions(learners, gbps, 0.0);
-  for (int m = 0; m < learners; ++m) add_learner(&s, m, 10.0);
-  model(&s, 8e9);
-  return s;
-}
-
-Target whole(int learner) { return {TargetKind::kLearner, learner, 0}; }
-
-Fault announced(Fault fault, double notice_s) {
-  fault.at_s -= notice_s;
-  fault.notice_s = notice_s;
-  return fault;
-}
-
-}  // namespace
-
 TEST_CASE("a learner that starts while the job stands still is booked from its start") {
   // Learners 0 and 1 are away for ever from 100; learner 2 starts at 600 of 1,000 s: 400 s × 8 chips.
   Scenario s = apart(3, 0);

@@ -7,14 +7,6 @@ using namespace worlds;
 
 namespace {
 
-// `learners` learners of two slices and 8 chips in regions of their own, step 10 s.
-Scenario apart(int learners, double gbps) {
-  Scenario s = regions(learners, gbps, 0.0);
-  for (int m = 0; m < learners; ++m) add_learner(&s, m, 10.0);
-  model(&s, 8e9);
-  return s;
-}
-
 Protocol quiet(const Scenario& s, const std::string& preset = "decoupled_diloco") {
   Protocol p = protocol(s, preset);
   p.exchange = false;
@@ -22,13 +14,6 @@ Protocol quiet(const Scenario& s, const std::string& preset = "decoupled_diloco"
 }
 
 Target slice(int learner, int part) { return {TargetKind::kSlice, learner, part}; }
-Target whole(int learner) { return {TargetKind::kLearner, learner, 0}; }
-
-Fault announced(Fault fault, double notice_s) {
-  fault.at_s -= notice_s;
-  fault.notice_s = notice_s;
-  return fault;
-}
 
 double seconds_lost(const Summary& summary, Cause cause) { return lost(summary, cause) / 8.0; }
 

@@ -85,6 +85,23 @@ inline Fault scripted(FaultKind kind, Target target, double at_s, double for_s, 
   return fault;
 }
 
+// `learners` learners of two slices and 8 chips in regions of their own, step 10 s, a model of 8 Gbit.
+inline Scenario apart(int learners, double gbps) {
+  Scenario s = regions(learners, gbps, 0.0);
+  for (int m = 0; m < learners; ++m) add_learner(&s, m, 10.0);
+  model(&s, 8e9);
+  return s;
+}
+
+inline Target whole(int learner) { return {TargetKind::kLearner, learner, 0}; }
+
+// The same fault, announced so long before.
+inline Fault announced(Fault fault, double notice_s) {
+  fault.at_s -= notice_s;
+  fault.notice_s = notice_s;
+  return fault;
+}
+
 struct Run {
   Tape tape;
   Summary summary;
