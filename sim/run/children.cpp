@@ -180,7 +180,11 @@ void Pool::start(std::size_t task) {
 
 void Pool::be_child(std::size_t task, int threads, int out, int log) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // A signal to the whole group is the parent's to answer: a child that died of it first would look like a
+  // point that failed. It dies with its parent.
   signals_.restore();
+  signal(SIGINT, SIG_IGN);
+  signal(SIGTERM, SIG_IGN);
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
   double told = 0;

@@ -23,7 +23,7 @@ Numbers numbers_of_folder(const std::string& folder) {
                         folder);
 }
 
-// runs.jsonl, or runs-I-of-N.jsonl of every shard, one after the other.
+// runs.jsonl, or runs-I-of-N-HOST.jsonl of every shard, one after the other.
 std::string lines_of_sweep(const std::string& folder) {
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(folder)) {

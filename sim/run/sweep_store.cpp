@@ -92,6 +92,14 @@ class Mapped {
 
 }  // namespace
 
+std::string host_name() {
+  char name[256] = "";
+  if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "host";
+  std::string text = name;
+  std::replace(text.begin(), text.end(), '/', '_');
+  return text;
+}
+
 SweepStore::SweepStore(std::string folder, const std::string& name) : folder_(std::move(folder)) {
   exists_ = is_ours(folder_, name);
   scan();
@@ -157,9 +165,10 @@ void SweepStore::make_folder() {
 }
 
 void SweepStore::open(const Shard& shard) {
-  const std::string name = shard.count == 1
-                               ? "runs.jsonl"
-                               : fmt::format("runs-{}-of-{}.jsonl", shard.index + 1, shard.count);
+  // A shard may be started again on another machine while a node that was given up still writes.
+  const std::string name = shard.count == 1 ? "runs.jsonl"
+                                            : fmt::format("runs-{}-of-{}-{}.jsonl", shard.index + 1,
+                                                          shard.count, host_name());
   const std::string path = folder_ + "/" + name;
   out_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (out_ < 0) throw BadInput(path, "", "cannot be written: " + last_error());
@@ -213,7 +222,8 @@ void SweepStore::close_in_child() {
 }
 
 void SweepStore::write(const std::string& name, const std::function<void(const TapeSink&)>& parts) {
-  const std::string path = folder_ + "/" + name, half = folder_ + "/." + name + ".part";
+  const std::string path = folder_ + "/" + name;
+  const std::string half = fmt::format("{}/.{}.{}.part", folder_, name, host_name());
   const int fd = ::open(half.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) throw CannotWrite(path + ": " + last_error());
   try {

@@ -1,4 +1,6 @@
-// A sweep's folder: records that are appended and synced, files that appear by rename.
+// A sweep's folder: records that are appended and synced, files that appear by rename. Machines
+// that share the folder share no lock for certain, so no record or table is ever written by two to
+// one file: shards append to, and renames start from, files that carry the machine's name.
 #pragma once
 
 #include <chrono>
@@ -16,6 +18,8 @@ class CannotWrite : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+std::string host_name();  // as it may stand in a file's name
 
 class SweepStore {
  public:
@@ -36,8 +40,9 @@ class SweepStore {
 
   void make_folder();  // BadInput when it cannot be made
 
-  // From here on records may be added: takes this shard's runs file for this process alone, cuts a
-  // half-written last line off. BadInput when it cannot be written or is in use.
+  // From here on records may be added: takes this shard's runs file (of all points: runs.jsonl) for
+  // this process alone, cuts a half-written last line off. BadInput when it cannot be written or is
+  // in use.
   void open(const Shard& shard);
   void append(std::uint64_t id, bool ok, const std::string& line);  // CannotWrite
   void sync_if_due();                                               // after 100 ms or 64 records
@@ -68,7 +73,7 @@ class SweepStore {
   std::chrono::steady_clock::time_point synced_;
 };
 
-// Holds the folder against other shards while tables are made from all records.
+// Holds the folder against other shards of this machine while tables are made from all records.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& folder);

@@ -200,12 +200,26 @@ std::optional<std::size_t> SweepWork::next() {
 std::string SweepWork::tape_path(std::uint64_t tape) const {
   const std::string name = "/" + hex16(tape) + ".jsonl";
   if (sweep_.keep_tapes) return store_.folder() + "/tapes" + name;
-  return fmt::format("{}/.tapes-{}{}", store_.folder(), shard_.index, name);
+  return own_tapes() + name;
+}
+
+std::string SweepWork::own_tapes() const {
+  return fmt::format("{}/.tapes-{}-of-{}-{}", store_.folder(), shard_.index + 1, shard_.count,
+                     host_name());
 }
 
 void SweepWork::drop_tapes() const {
   std::error_code ignored;
-  fs::remove_all(fmt::format("{}/.tapes-{}", store_.folder(), shard_.index), ignored);
+  fs::remove_all(own_tapes(), ignored);
+  const Counts all = counts();
+  if (shard_.count > 1 || all.ok < all.points) return;
+  // Nobody needs a tape any more: those of machines that went down too.
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator(store_.folder(), ignored)) {
+    if (entry.path().filename().string().starts_with(".tapes-")) left.push_back(entry.path());
+  }
+  for (const fs::path& tapes : left)
+    fs::remove_all(tapes, ignored);
 }
 
 void SweepWork::body(std::size_t number, int threads, const std::function<void(double)>& progress) {
@@ -220,7 +234,8 @@ void SweepWork::body(std::size_t number, int threads, const std::function<void(d
   loaded.hash8 = hex16(task.tape).substr(0, 8);  // the same for all that share the tape
   const std::string path = tape_path(task.tape);
   const auto keep = [&](const Tape& tape) {
-    const std::string half = fmt::format("{}.{}-{}", path, shard_.index, number);
+    const std::string half =
+        fmt::format("{}.{}-of-{}-{}-{}", path, shard_.index + 1, shard_.count, host_name(), number);
     write_parts(half, [&tape](const TapeSink& sink) { write_tape(tape, sink); });
     fs::rename(half, path);
   };

@@ -69,6 +69,7 @@ class SweepWork {
   void body(std::size_t task, int threads, const std::function<void(double)>& progress);
   void finished(std::size_t task, ChildResult result, const Options& options);
   std::string tape_path(std::uint64_t tape) const;
+  std::string own_tapes() const;  // folder of those that this process shares
   std::string log_file(const Task& task, const ChildResult& result);
 
   const Sweep& sweep_;

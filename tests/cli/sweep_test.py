@@ -8,6 +8,7 @@ import os
 import random
 import resource
 import signal
+import socket
 import subprocess
 
 from program import PROGRAM, ROOT, TINY, ProgramTest
@@ -245,7 +246,9 @@ class Lives(SweepTest):
             self.assertEqual(run.returncode, 0, output)
         self.assertEqual(self.tables("parts"), whole)
         names = {path.name for path in (self.folder / "parts").iterdir()}
-        self.assertEqual(names, {"runs-1-of-2.jsonl", "runs-2-of-2.jsonl", "manifest.json", "sweep.json", *TABLES})
+        host = socket.gethostname()
+        self.assertEqual(names, {f"runs-1-of-2-{host}.jsonl", f"runs-2-of-2-{host}.jsonl", "manifest.json",
+                                 "sweep.json", *TABLES})
         self.assertEqual(len(self.records("parts")), 36)
         self.assertEqual(self.counts("s.sweep.json", "--out", "parts", "--status")["ok"], 36)
 
