@@ -7,6 +7,7 @@
 #include "sim/run/children.hpp"
 #include "sim/run/commands.hpp"
 #include "sim/run/compare_command.hpp"
+#include "sim/run/solve.hpp"
 #include "sim/run/sweep.hpp"
 
 namespace {
@@ -20,6 +21,7 @@ constexpr const char* kCommands =
     "  skerry train RUN          train the saved tapes of a run again with other /training "
     "settings\n"
     "  skerry sweep SWEEP        a study: axes, rows, seeds; goes on and grows by itself\n"
+    "  skerry solve SCENARIO     the value of a key at which a metric reaches a target\n"
     "  skerry show RUN           the table of a run folder again, or as csv, md or json\n"
     "  skerry plan SCENARIO      the fault plan of the first seed as CSV\n"
     "  skerry estimate SCENARIO  bytes, bounds, ideal times, room for recoveries; no simulation\n"
@@ -38,6 +40,7 @@ struct Typed {
   Shared shared;
   TestOptions test;
   CompareOptions compare;
+  SolveOptions solve;
   SweepOptions sweep;
   std::vector<std::string> files, settings;
   std::string file, pointer, format = "table";
@@ -126,6 +129,46 @@ void add_study_commands(CLI::App& app, Typed& typed, std::function<int()>& chose
   probe->add_flag("--quiet", options.quiet, "no progress on stderr");
   add_setting_options(*probe, typed);
   add_seed_options(*probe, typed);
+}
+
+void add_solve_command(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
+  SolveOptions& options = typed.solve;
+  RunOptions& run = typed.shared.run;
+  CLI::App* solve = add_command(
+      app, "solve", "The value of a key at which a metric reaches a target", chosen, [&] {
+        options.scenario = typed.file;
+        options.program = typed.shared.program;
+        options.run = run;
+        return solve_command(options);
+      });
+  solve->add_option("scenario", typed.file, "scenario file")->required();
+  solve->add_option("--vary", options.vary,
+                    "pointer to a number, '*' for all names; several keys keep their ratios")
+      ->required()
+      ->allow_extra_args(false);
+  solve->add_option("--between", options.bounds.between,
+                    "LO:HI of the value (several keys: one common value)");
+  solve->add_option("--times", options.bounds.times,
+                    "LO:HI as factors on the scenario's values (default 1e-4:1e4)");
+  solve->add_option("--metric", options.metric, "number of summary.json, or CU: mean over the seeds")
+      ->required();
+  solve->add_option("--target", options.targets, "what the metric must reach; one or several")
+      ->required();
+  solve->add_option("--tolerance", options.tolerance, "relative width of the answer's bracket")
+      ->check(CLI::Range(1e-7, 0.5));
+  solve->add_option("--dip", options.dip,
+                    "a metric that falls back by this share of its range is still monotone")
+      ->check(CLI::Range(0.0, 0.5));
+  solve->add_option("--jobs", run.jobs, "runs at once (default: cores); changes no number")
+      ->check(CLI::Range(1, 4096));
+  solve->add_flag("--quiet", run.quiet, "no progress on stderr");
+  solve->add_flag("--json", options.json, "as JSON on stdout, with every point");
+  add_setting_options(*solve, typed);
+  add_seed_options(*solve, typed);
+  solve->footer(
+      "Each row (but ideal and best_region, unless --protocol names them) is solved by itself,\n"
+      "untrained. The answer reaches the target, the other end of its bracket misses it.\n"
+      "Exit codes: 0 all solved, 5 some were refused, 2 nothing was solved or bad input.");
 }
 
 void add_sweep_command(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
@@ -252,6 +295,7 @@ int run_program(int argc, char** argv) {
   add_commands(app, typed, chosen);
   add_study_commands(app, typed, chosen);
   add_comparing_commands(app, typed, chosen);
+  add_solve_command(app, typed, chosen);
   add_sweep_command(app, typed, chosen);
   try {
     app.parse(argc, argv);

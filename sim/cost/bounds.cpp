@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "sim/base/error.hpp"
 #include "sim/base/units.hpp"
@@ -22,18 +23,14 @@ double data_parallel_port_Bps(double volume_bytes, double step_s, double backwar
 }
 
 double shortest_period_s(double step_s, int period_steps, int overlap_steps, bool one_at_a_time,
-                         const std::vector<double>& fragment_s, double wire_s) {
+                         const std::vector<double>& turns_s, const std::vector<double>& delays_s,
+                         double wire_s) {
   const double compute_s = period_steps * step_s;
-  const double hidden_s = overlap_steps * step_s;
-  double turns_s = 0.0, late_s = 0.0, latest_s = 0.0;
-  for (const double seconds : fragment_s) {
-    const double late = std::max(0.0, seconds - hidden_s);
-    turns_s += seconds;
-    late_s += late;
-    latest_s = std::max(latest_s, late);
-  }
-  const bool apart = overlap_steps * std::ssize(fragment_s) <= period_steps;
-  return std::max(one_at_a_time ? std::max(turns_s, wire_s) : wire_s,
+  const double busy_s = std::accumulate(turns_s.begin(), turns_s.end(), 0.0);
+  const double late_s = std::accumulate(delays_s.begin(), delays_s.end(), 0.0);
+  const double latest_s = *std::max_element(delays_s.begin(), delays_s.end());
+  const bool apart = overlap_steps * std::ssize(turns_s) <= period_steps;
+  return std::max(one_at_a_time ? std::max(busy_s, wire_s) : wire_s,
                   compute_s + (apart ? late_s : latest_s));
 }
 

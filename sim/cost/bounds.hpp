@@ -24,14 +24,16 @@ double data_parallel_port_Bps(double volume_bytes, double step_s, double backwar
 
 // ---------------------------------------------------------------- DiLoCo family
 
-// Fewest seconds of a period of H steps of T for learners that wait at overlap τ, when its P
-// fragments take `fragment_s` each on a wire: the largest of
-//   H·T · Σ x when they take turns (`one_at_a_time`), else `wire_s`, what their bytes take
-//   H·T + Σ max(0, x − τT) when no fragment is due within τ steps of the one before (τP ≤ H)
-//   H·T + max over p of (x − τT) otherwise
+// Fewest seconds of a period of H steps of T for learners that wait at overlap τ, when each of its P
+// fragments takes `turns_s` = x on a wire and, alone, delays a step by `delays_s` = d (max(0, x − τT)
+// when it leaves at the end of its step): the largest of
+//   Σ x when they take turns (`one_at_a_time`), and `wire_s`, what their bytes take
+//   H·T + Σ d when no fragment is due within τ steps of the one before (τP ≤ H)
+//   H·T + the largest d otherwise
 // Exact where fragments do not meet; a bound elsewhere.
 double shortest_period_s(double step_s, int period_steps, int overlap_steps, bool one_at_a_time,
-                         const std::vector<double>& fragment_s, double wire_s);
+                         const std::vector<double>& turns_s, const std::vector<double>& delays_s,
+                         double wire_s);
 
 // ---------------------------------------------------------------- recovery of a learner
 

@@ -65,6 +65,14 @@ std::vector<int> distinct_in_order(const std::vector<int>& regions, std::size_t 
   return distinct;
 }
 
+// Members in the order of the ring; those of one region stay as they are.
+std::vector<int> in_ring_order(std::vector<int> regions, const std::vector<int>& order) {
+  const auto place = [&](int region) { return std::find(order.begin(), order.end(), region); };
+  std::stable_sort(regions.begin(), regions.end(),
+                   [&](int a, int b) { return place(a) < place(b); });
+  return regions;
+}
+
 double phase_seconds(const Scenario& scenario, const std::vector<CollectiveFlow>& flows) {
   std::vector<double> up(scenario.regions.size(), 0.0);
   std::vector<double> down(scenario.regions.size(), 0.0);
@@ -88,8 +96,9 @@ double phase_seconds(const Scenario& scenario, const std::vector<CollectiveFlow>
 }  // namespace
 
 Collective all_reduce(const Scenario& scenario, AllReduce kind, int star_region,
-                      const std::vector<int>& regions_of_members, double payload_bytes) {
-  const std::vector<int>& members = regions_of_members;
+                      const std::vector<int>& regions_of_members, double payload_bytes,
+                      const std::vector<int>& ring_order) {
+  const std::vector<int> members = in_ring_order(regions_of_members, ring_order);
   if (members.empty() || *std::min_element(members.begin(), members.end()) < 0) return {};
   switch (kind) {
     case AllReduce::kStar:
@@ -100,6 +109,14 @@ Collective all_reduce(const Scenario& scenario, AllReduce kind, int star_region,
       break;
   }
   return ring(scenario, members, payload_bytes);
+}
+
+Collective all_reduce(const Scenario& scenario, const Protocol& row,
+                      const std::vector<int>& regions_of_members, double payload_bytes) {
+  const bool central = row.family == Family::kDiloco && row.syncer == SyncerPlace::kCentral;
+  return all_reduce(scenario, central ? AllReduce::kStar : row.all_reduce,
+                    central ? row.syncer_region : row.star_region, regions_of_members, payload_bytes,
+                    row.ring_order);
 }
 
 double ideal_seconds(const Scenario& scenario, const Collective& collective) {

@@ -6,14 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/scenario/balanced.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace skerry {
-
-// Payload of each fragment in bytes: wire bits per parameter × parameters / 8. Equal parts when the
-// model has no tensors.
-std::vector<double> fragment_bytes(const ChargedModel& model, int fragments);
 
 double model_wire_bytes(const ChargedModel& model);  // one whole copy on the wire
 double recovery_bytes(
@@ -44,9 +39,14 @@ struct Collective {
   std::vector<CollectiveFlow> first;
   std::vector<CollectiveFlow> second;  // star only
 };
-// `regions_of_members`: region index per member, in learner order. Never BadInput: the reader
-// refuses regions without a route, so a missing one here is a Bug.
+// `regions_of_members`: region index per member, in learner order; `ring_order`: regions of a ring in
+// its order (members of one region stay together), those not in it last; empty: as the members come.
+// Never BadInput: the reader refuses regions without a route, so a missing one here is a Bug.
 Collective all_reduce(const Scenario& scenario, AllReduce kind, int star_region,
+                      const std::vector<int>& regions_of_members, double payload_bytes,
+                      const std::vector<int>& ring_order = {});
+// The row's own: its kind of all-reduce, or the star about its central syncer.
+Collective all_reduce(const Scenario& scenario, const Protocol& row,
                       const std::vector<int>& regions_of_members, double payload_bytes);
 
 // Seconds that a collective needs on idle ports, fluid transport: lead + per phase the most over

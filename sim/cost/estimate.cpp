@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sim/base/error.hpp"
+#include "sim/cost/anatomy.hpp"
 #include "sim/cost/bounds.hpp"
 #include "sim/cost/estimate_parts.hpp"
 
@@ -78,7 +79,9 @@ void add_step(const Scenario& scenario, const Protocol& row, RowEstimate& out) {
     out.step_s = std::max(out.step_s, learner_at(scenario, m).step_s);
     out.chips += static_cast<double>(learner_at(scenario, m).chips);
   }
-  out.tokens_per_step = learners * scenario.charged.tokens_per_learner_step;
+  out.step_s *= row.accumulate_steps;
+  out.tokens_per_step =
+      learners * scenario.charged.tokens_per_learner_step * row.accumulate_steps;
   out.flop_per_step = 6.0 * scenario.charged.parameters * out.tokens_per_step;
   out.tokens_per_s_full =
       scenario.charged.tokens_per_learner_step * full_rate(scenario, row, row.learners);
@@ -96,7 +99,7 @@ void add_bytes(const Scenario& scenario, const Protocol& row, const RowTraffic& 
   out.latency_s = traffic.unit.lead_s;
   out.sync_s_mean = traffic.seconds(out.sync_bytes_mean);
   out.sync_s_largest = traffic.seconds(largest);
-  const double model = model_wire_bytes(scenario.charged);
+  const double model = wire_bytes(row.wire, scenario.charged.parameters);
   out.all_reduce_s = traffic.seconds(model);
   out.first_phase_s = out.latency_s + traffic.setup_s + model * traffic.first_s_per_byte;
   out.ports = ports_of(scenario, traffic, out.step_s);
@@ -122,27 +125,33 @@ void add_bytes(const Scenario& scenario, const Protocol& row, const RowTraffic& 
 }
 
 // Fewest seconds of one period of the row when its chips are all there.
-double period_s(const Protocol& row, const RowTraffic& traffic, double step_s) {
+double period_s(const Scenario& scenario, const Protocol& row, const RowTraffic& traffic,
+                double step_s) {
   const double alone_s = traffic.period_steps * step_s;
   if (traffic.unit.first.empty()) return alone_s;
+  const IdleWire idle{traffic.unit.lead_s, traffic.setup_s,
+                      traffic.first_s_per_byte + traffic.second_s_per_byte};
+  const auto exchanges = exchange_pieces(scenario.charged, row);
   if (row.family == Family::kDataParallel) {
-    return data_parallel_step_s(
-        step_s, row.backward_share, row.buckets,
-        traffic.seconds(traffic.payload_bytes.front()) - traffic.unit.lead_s, traffic.unit.lead_s);
+    return step_s + late_s(exchanges.front(), row.wire, step_s, 0, idle);
   }
-  std::vector<double> seconds;
-  for (const double bytes : traffic.payload_bytes)
-    seconds.push_back(traffic.seconds(bytes));
+  std::vector<double> turns_s, delays_s;
+  for (const auto& pieces : exchanges) {
+    double bytes = 0.0;
+    for (const Piece& piece : pieces) bytes += piece.bytes;
+    turns_s.push_back(traffic.seconds(bytes));
+    delays_s.push_back(late_s(pieces, row.wire, step_s, row.overlap_steps, idle));
+  }
   const double sum =
       std::accumulate(traffic.payload_bytes.begin(), traffic.payload_bytes.end(), 0.0);
   return shortest_period_s(step_s, traffic.period_steps, row.overlap_steps, row.in_flight == 1,
-                           seconds, sum * traffic.port_s_per_byte);
+                           turns_s, delays_s, sum * traffic.port_s_per_byte);
 }
 
 void add_limits(const Scenario& scenario, const Protocol& row, const RowTraffic& traffic,
                 RowEstimate& out) {
   const double alone_s = traffic.period_steps * out.step_s;
-  const double least_s = period_s(row, traffic, out.step_s);
+  const double least_s = period_s(scenario, row, traffic, out.step_s);
   out.tokens_per_s_limit = out.tokens_per_s_full;
   const double tokens = scenario.charged.tokens_per_learner_step;
   if (lock_step(row)) {
@@ -183,9 +192,12 @@ void add_data_parallel_port(const Scenario& scenario, const Protocol& row, RowEs
   if (row.family != Family::kDataParallel) {
     lock = Protocol{};
     lock.family = Family::kDataParallel;
+    lock.anatomy = Anatomy::kBuckets;
     lock.learners = row.learners;
     lock.all_reduce = AllReduce::kHierarchicalRing;
+    lock.wire.bits_per_parameter = scenario.charged.wire_bits_per_parameter;
   }
+  if (lock.anatomy == Anatomy::kLayers) lock.buckets = scenario.charged.layers;
   if (row.ideal_network || !row.exchange) return;
   const RowTraffic traffic = traffic_of(scenario, lock);
   if (traffic.unit.first.empty()) return;

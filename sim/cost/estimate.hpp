@@ -35,7 +35,7 @@ struct LinkEstimate {
   double in_flight_bytes = 0.0;      // rate × round trip: bandwidth-delay product
   double in_flight_packets = 0.0;    // of 1,500 B
   double queue_packets = 0.0;        // 1.5 × that, the usual advice for a queue on the path
-  double flow_cap_Bps = kUnlimited;  // tcp: streams × window / round trip
+  double flow_cap_Bps = kUnlimited;  // of one flow: window, loss, class exchange
 };
 
 // Three copies of the model into the region whose port takes longest for one.

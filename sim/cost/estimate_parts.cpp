@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sim/base/error.hpp"
+#include "sim/cost/anatomy.hpp"
 #include "sim/cost/bounds.hpp"
 
 namespace skerry {
@@ -19,9 +20,16 @@ const Link& link_at(const Scenario& scenario, int from, int to) {
 }
 
 std::vector<double> payloads_of(const ChargedModel& model, const Protocol& row) {
-  if (row.family == Family::kDiloco) return fragment_bytes(model, row.fragments);
-  return std::vector<double>(static_cast<std::size_t>(row.buckets),
-                             model_wire_bytes(model) / row.buckets);
+  std::vector<double> payloads;
+  for (const auto& pieces : exchange_pieces(model, row)) {
+    double bytes = 0.0;
+    for (const Piece& piece : pieces) {
+      if (row.family == Family::kDataParallel) payloads.push_back(piece.bytes);
+      bytes += piece.bytes;
+    }
+    if (row.family == Family::kDiloco) payloads.push_back(bytes);
+  }
+  return payloads;
 }
 
 // Bytes through every port and every link's own capacity: 2·region + part, then links.
@@ -103,10 +111,7 @@ double round_trip_s(const Scenario& scenario, int from, int to) {
 }
 
 double flow_cap_Bps(const Scenario& scenario, int from, int to) {
-  const Transport& transport = scenario.transport;
-  const double trip_s = round_trip_s(scenario, from, to);
-  if (transport.kind != TransportKind::kTcp || trip_s <= 0.0) return kUnlimited;
-  return transport.streams * transport.window_bytes / trip_s;
+  return scenario.transport.cap_Bps(round_trip_s(scenario, from, to), FlowClass::kExchange);
 }
 
 RowTraffic traffic_of(const Scenario& scenario, const Protocol& row) {
@@ -121,12 +126,15 @@ RowTraffic traffic_of(const Scenario& scenario, const Protocol& row) {
   }
   if (row.family == Family::kDiloco) out.period_steps = row.sync_period_steps;
   if (row.ideal_network || !row.exchange || scenario.charged.parameters <= 0.0) return out;
-  const bool central = row.family == Family::kDiloco && row.syncer == SyncerPlace::kCentral;
-  out.unit = all_reduce(scenario, central ? AllReduce::kStar : row.all_reduce,
-                        central ? row.syncer_region : row.star_region, members, 1.0);
+  out.unit = all_reduce(scenario, row, members, 1.0);
   if (out.unit.first.empty()) return out;
   out.payload_bytes = payloads_of(scenario.charged, row);
   if (scenario.transport.kind == TransportKind::kTcp) out.setup_s = scenario.transport.setup_s;
+  if (row.family == Family::kDiloco) {
+    out.fixed_s = row.wire.sync_fixed_s;
+    out.beside_s_per_byte = (before_wire_s(row.wire, 1.0) + behind_wire_s(row.wire, 1.0)) /
+                            wire_bytes(row.wire, 1.0);
+  }
   const std::vector<Load> first = loads_of(scenario, out.unit.first);
   const std::vector<Load> second = loads_of(scenario, out.unit.second);
   out.first_s_per_byte = seconds_of(scenario, out.unit.first, first);

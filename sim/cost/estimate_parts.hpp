@@ -15,11 +15,14 @@ struct RowTraffic {
   int period_steps = 1;               // H; 1 for data-parallel
   double first_s_per_byte = 0.0, second_s_per_byte = 0.0;  // ideal, of the two phases
   double setup_s = 0.0;          // tcp: before each collective moves a byte
+  double fixed_s = 0.0;          // DiLoCo: of the wire format, once per fragment …
+  double beside_s_per_byte = 0.0;  // … and per byte: copies, quantising, merging
   double port_s_per_byte = 0.0;  // busiest port, both phases at once: what conservation allows
   std::vector<int> regions;      // of the learners, distinct, in learner order; none: no regions
 
   double seconds(double bytes) const {
-    return unit.lead_s + setup_s + bytes * (first_s_per_byte + second_s_per_byte);
+    return unit.lead_s + setup_s + fixed_s +
+           bytes * (first_s_per_byte + second_s_per_byte + beside_s_per_byte);
   }
 };
 
@@ -33,7 +36,7 @@ std::vector<PortEstimate> ports_of(const Scenario& scenario, const RowTraffic& t
 
 std::string pair_name(const Scenario& scenario, int from_region, int to_region);
 double path_rate_Bps(const Scenario& scenario, int from_region, int to_region);
-// tcp: streams × window / (latency there and back); else kUnlimited.
+// Of one flow of an exchange: Transport::cap_Bps.
 double flow_cap_Bps(const Scenario& scenario, int from_region, int to_region);
 double round_trip_s(const Scenario& scenario, int from_region, int to_region);
 double path_latency_s(const Scenario& scenario, int from_region, int to_region);

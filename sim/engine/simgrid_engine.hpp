@@ -1,4 +1,4 @@
-// Private to engine.cpp and net/network.cpp: the seam between own time and SimGrid's.
+// Private to engine.cpp and sim/net: the seam between own time and SimGrid's.
 #pragma once
 
 #include "sim/engine/engine.hpp"

@@ -84,6 +84,12 @@ std::vector<TokenFate> follow_tokens(const Scenario& scenario, const Protocol& p
                                      const std::vector<Timeline>& lines, const Tape& tape);
 
 double uptime_share(const std::vector<Timeline>& lines, double end_s);
+// Compute over compute and exposed communication, as compute_utilization, but over a whole number of
+// periods of H steps (data-parallel: steps) in steady state: from the start of a step to the start of the
+// same step of the period so many periods later, behind the first period. Null when a learner has not
+// done enough steps.
+std::optional<double> utilization_of_whole_periods(const Protocol& protocol,
+                                                   const std::vector<Timeline>& lines);
 Distribution step_intervals(const std::vector<Timeline>& lines);
 
 // When the run was not disturbed by faults: outside [start of a fault, its last recovery + settle_s]. A

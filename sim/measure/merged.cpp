@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "sim/base/error.hpp"
-#include "sim/cost/cost.hpp"
+#include "sim/cost/anatomy.hpp"
 #include "sim/measure/folds.hpp"
 
 namespace skerry::measure {
@@ -256,13 +256,13 @@ class Follower {
   std::size_t life_ = 0, change_ = 0;
 };
 
-// Each fragment's share of the model's bytes; equal when the model has none.
-std::vector<double> fragment_weights(const ChargedModel& model, int fragments) {
-  std::vector<double> weights = fragment_bytes(model, fragments);
+// Each fragment's share of the model; equal when the model has none.
+std::vector<double> fragment_weights(const ChargedModel& model, const Protocol& row) {
+  std::vector<double> weights = fragment_parameters(model, row);
   Sum total;
   for (const double bytes : weights)
     total.add(bytes);
-  if (!(total.value() > 0)) return std::vector<double>(std::size_t(fragments), 1.0 / fragments);
+  if (!(total.value() > 0)) return std::vector<double>(std::size_t(row.fragments), 1.0 / row.fragments);
   for (double& weight : weights)
     weight /= total.value();
   return weights;
@@ -272,7 +272,7 @@ std::vector<double> fragment_weights(const ChargedModel& model, int fragments) {
 
 std::vector<TokenFate> follow_tokens(const Scenario& scenario, const Protocol& protocol,
                                      const std::vector<Timeline>& lines, const Tape& tape) {
-  const std::vector<double> weights = fragment_weights(scenario.charged, protocol.fragments);
+  const std::vector<double> weights = fragment_weights(scenario.charged, protocol);
   const LineOf line_of(lines);
   const Pulls pulls(tape, line_of, lines.size());
   std::vector<std::vector<Change>> changes(lines.size());

@@ -139,6 +139,7 @@ void fold_recoveries(const Tape& tape, Summary& out) {
 
 void fold_wires(const Tape& tape, Summary& out) {
   out.wires = tape.wires;
+  out.controls = tape.controls;
   Sum over_ports, over_links;
   bool limited_ports = false, links = false;
   for (const fact::Wire& wire : tape.wires) {

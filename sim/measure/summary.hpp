@@ -36,6 +36,8 @@ struct Summary {
   double goodput = 0;
   double uptime = 0;
   double compute_utilization = 0;
+  // The same over whole periods of H steps in steady state; null in a run of less than two.
+  std::optional<double> compute_utilization_whole_periods;
   std::optional<double> hidden_share;  // null when the protocol sends no fragments
   // The same without what was received between the start of a fault and its last recovery (repair, or
   // the return of the learners that it took down) + H steps. Null when nothing is left.
@@ -61,6 +63,7 @@ struct Summary {
     double busiest_load = 0;
   } wan;
   std::vector<fact::Wire> wires;
+  std::vector<fact::Control> controls;  // with transport.control only
   // planned: FaultHit facts. hit: those whose target is, or is the region, port or link of, a
   // participating learner that has joined and was not down already (down both just before and just
   // after the date). by_kind: planned ones.

@@ -1,6 +1,7 @@
 #include "sim/protocols/books.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/error.hpp"
 
@@ -48,8 +49,35 @@ void Books::start_step(int learner) {
   book.since = engine_.now();
 }
 
+void Books::stand_still(int learner, Cause cause) {
+  Book& book = books_[index(learner)];
+  SKERRY_CHECK(book.in_step, "no step of learner " + std::to_string(learner) + " is open");
+  book.still = true;
+  book.still_since = engine_.now();
+  book.still_for = cause;
+}
+
+void Books::go_on(int learner) {
+  Book& book = books_[index(learner)];
+  if (!std::exchange(book.still, false)) return;
+  double& sum =
+      book.still_for == Cause::kExposedCommunication ? book.exposed_s : book.straggler_wait_s;
+  sum += engine_.now() - book.still_since;
+}
+
 void Books::end_step(int learner, std::int64_t step, double compute_s, double tokens) {
-  end_steps(learner, 1, step, compute_s, tokens, engine_.now());
+  Book& book = books_[index(learner)];
+  if (book.straggler_wait_s <= 0 && book.exposed_s <= 0) {
+    return end_steps(learner, 1, step, compute_s, tokens, engine_.now());
+  }
+  SKERRY_CHECK(book.in_step, "no step of learner " + std::to_string(learner) + " is open");
+  close_run(learner);
+  tape_.add(fact::Steps{.t0 = book.since, .t1 = engine_.now(), .compute_s = compute_s,
+                        .straggler_wait_s = std::exchange(book.straggler_wait_s, 0.0),
+                        .exposed_s = std::exchange(book.exposed_s, 0.0), .tokens = tokens,
+                        .first = step, .n = 1, .learner = learner,
+                        .slices_away = book.slices_away});
+  book.in_step = false;
 }
 
 void Books::end_steps(int learner, std::int64_t n, std::int64_t step, double compute_s, double tokens,
@@ -71,14 +99,27 @@ void Books::end_steps(int learner, std::int64_t n, std::int64_t step, double com
   book.in_step = t1 < engine_.now();
 }
 
+// What it computed first, then what it stood still, wherever that was.
+// A step that stood still: what it computed first, then what it waited, wherever that was.
 void Books::cut_step(int learner, bool lost) {
+  go_on(learner);
   Book& book = books_[index(learner)];
   SKERRY_CHECK(book.in_step, "no step of learner " + std::to_string(learner) + " to cut");
   close_run(learner);
   book.in_step = false;
-  if (engine_.now() > book.since) {
-    tape_.add(fact::CutStep{book.since, engine_.now(), learner, book.slices_away, lost});
+  const double now = engine_.now();
+  const double exposed_s = std::exchange(book.exposed_s, 0.0);
+  const double waited_s = std::exchange(book.straggler_wait_s, 0.0);
+  const double until_exposed = std::max(book.since, now - exposed_s);
+  const double computed = std::max(book.since, until_exposed - waited_s);
+  if (computed > book.since) {
+    tape_.add(fact::CutStep{book.since, computed, learner, book.slices_away, lost});
   }
+  const auto rest = [&](double t0, double t1, Cause cause) {
+    if (t1 > t0) tape_.add(fact::Phase{t0, t1, learner, book.slices_away, cause});
+  };
+  rest(computed, until_exposed, Cause::kStragglerWait);
+  rest(until_exposed, now, Cause::kExposedCommunication);
 }
 
 void Books::lock_step(int learner, double t0, const fact::Steps& steps) {

@@ -23,6 +23,9 @@ class Books {
   void start_step(int learner);
   void end_step(int learner, std::int64_t step, double compute_s, double tokens);
   void cut_step(int learner, bool lost);
+  // Within a step: it stands still from now on, for peers or for the network, and goes on now.
+  void stand_still(int learner, Cause cause);
+  void go_on(int learner);
   // n steps since start_step(), the last of them number `step`, ended at t1 ≤ now. The next one began there
   // when t1 is before now.
   void end_steps(int learner, std::int64_t n, std::int64_t step, double compute_s, double tokens, double t1);
@@ -49,6 +52,10 @@ class Books {
     Cause cause = Cause::kOther;
     int slices_away = 0;
     double since = 0;           // start of the open phase or of the step in progress
+    bool still = false;         // the step in progress stands still, since when and for what; and did so
+    double still_since = 0;     // before, for …
+    Cause still_for = Cause::kOther;
+    double straggler_wait_s = 0, exposed_s = 0;
     fact::Steps run;            // n = 0: none
   };
   static std::size_t index(int learner) { return static_cast<std::size_t>(learner); }

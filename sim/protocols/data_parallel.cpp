@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/base/error.hpp"
 #include "sim/cost/cost.hpp"
@@ -29,10 +30,9 @@ DataParallel::DataParallel(World& world)
     : w_(world),
       members_(world.scenario.learners.size()),
       event_(world.engine, "the end of the step or a change of hardware"),
+      pieces_(exchange_pieces(world.scenario.charged, world.protocol).front()),
       watcher_(world.engine, "hardware watch", watch(world.fleet.anything_changed(), event_)),
       job_(world.engine, world.protocol.name, job()) {
-  const double bytes = model_wire_bytes(w_.scenario.charged);
-  bucket_bytes_.assign(static_cast<std::size_t>(w_.protocol.buckets), bytes / w_.protocol.buckets);
   // A job that survives losses with its state has nothing to save for under Young's rule; with a period it
   // saves, an elastic one always, one that waits for its slices against silent corruption.
   const bool by_period = w_.protocol.recovery.checkpoint_rule == CheckpointRule::kPeriod;
@@ -151,24 +151,29 @@ DataParallel::Shape DataParallel::shape_now() const {
   return shape;
 }
 
-// The buckets of one step over the wire, beside the computation.
-Task<void> DataParallel::communicate(Shape shape) {
-  const double t0 = w_.engine.now();
-  const double forward = shape.longest_s * (1.0 - w_.protocol.backward_share);
-  const double backward = shape.longest_s * w_.protocol.backward_share;
+// The pieces of the step that began at `began`, as the slowest learner makes them.
+std::vector<PieceOnWire> DataParallel::on_wire(const Shape& shape, double began) {
+  const WireFormat& wire = w_.protocol.wire;
   std::vector<int> regions;
   for (int m : shape.learners) regions.push_back(w_.learner(m).region);
-  const double n = static_cast<double>(bucket_bytes_.size());
-  for (std::size_t k = 0; k < bucket_bytes_.size(); ++k) {
-    Collective collective = all_reduce(w_.scenario, w_.protocol.all_reduce, w_.protocol.star_region,
-                                       regions, bucket_bytes_[k]);
-    const double ready = t0 + forward + backward * static_cast<double>(k + 1) / n;
-    if (!w_.protocol.ideal_network && w_.protocol.exchange) {
-      const double start = ready + collective.lead_s;
-      if (start > w_.engine.now()) co_await until(w_.engine, start);
-      collective.lead_s = 0;
-      if (!collective.first.empty()) co_await w_.network.collective(collective);
-    }
+  pays_set_up_ = wire.setup_s > 0 && std::exchange(set_up_, regions) != regions;
+  double once_s = wire.sync_fixed_s + (pays_set_up_ ? wire.setup_s : 0.0);
+  std::vector<PieceOnWire> pieces;
+  for (const Piece& piece : pieces_) {
+    pieces.push_back({began + piece.ready * shape.longest_s,
+                      all_reduce(w_.scenario, w_.protocol, regions, piece.bytes),
+                      before_wire_s(wire, piece.parameters) + std::exchange(once_s, 0.0),
+                      behind_wire_s(wire, piece.parameters)});
+  }
+  return pieces;
+}
+
+// One step, beside it the pieces over the wire.
+Task<void> DataParallel::compute_and_send(Shape shape) {
+  const double t0 = w_.engine.now();
+  if (!w_.protocol.ideal_network && w_.protocol.exchange) {
+    co_await send_pieces(w_.engine, w_.network, on_wire(shape, t0), w_.protocol.channel_shared,
+                         [](std::size_t) {});
   }
   if (t0 + shape.longest_s > w_.engine.now()) co_await until(w_.engine, t0 + shape.longest_s);
   event_.notify();
@@ -185,7 +190,7 @@ Task<void> DataParallel::step() {
   waits_ = "the end of a step";
   stepping(true);
   w_.network.mark();
-  Process real(w_.engine, "step", communicate(current_));
+  Process real(w_.engine, "step", compute_and_send(current_));
   while (!real.done()) {
     co_await event_.wait();
     sort_absent(Cause::kInfrastructureRecovery);
@@ -198,7 +203,7 @@ Task<void> DataParallel::step() {
   stepping(false);
   const double length = w_.engine.now() - step_began_;
   // A step that no change touched stands for the next ones of its shape.
-  const bool calm = shape_now() == current_;
+  const bool calm = !pays_set_up_ && shape_now() == current_;
   known_ = calm ? current_ : Shape{};
   known_s_ = calm ? length : 0;
   w_.network.note_moved();

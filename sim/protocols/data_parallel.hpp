@@ -1,10 +1,12 @@
 // Synchronous data-parallel training over all islands: one gradient all-reduce a step, everybody in
 // lock-step. The one special case beside the DiLoCo family.
 //
-// A step: forward, then backward in `buckets` equal parts; the all-reduce of a bucket may start when all
-// learners have it (the slowest decides) and its lead has passed; buckets go one after the other; the step
-// ends with compute and the last bucket. Law for an idle network of slowest port B (bits/s), volume factor
-// ρ, payload V bits, n buckets, step T: max(T + ρV/(nB), T_fwd + T_bwd/n + ρV/B) + lead.
+// A step: forward, then backward, which makes the gradient in pieces (buckets or layers, anatomy.hpp); the
+// all-reduce of a piece may start when all learners have it (the slowest decides) and its lead has passed;
+// pieces go one after the other, or share the links. The step ends with compute and the last piece: in
+// layers too, since the first layer's, without which the next step cannot begin, is ready last and none is
+// larger, so that it is the last to arrive. Law for an idle network of slowest port B (bits/s), volume factor ρ, payload V bits, n buckets, step T:
+// max(T + ρV/(nB), T_fwd + T_bwd/n + ρV/B) + lead. With accumulate_steps a step is so many passes.
 //
 // Failures. Non-elastic: everything stops; `all_slices_back` waits for every chip and goes on;
 // `from_checkpoint` restarts the job from the last save. Elastic: after slice_down_s go on with fewer
@@ -16,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/protocols/exchange.hpp"
 #include "sim/protocols/mesh.hpp"
 #include "sim/protocols/world.hpp"
 
@@ -45,7 +48,8 @@ class DataParallel {
   Task<void> job();
   Task<void> begin();
   Task<void> step();                            // one real step, or what is left of it after a loss
-  Task<void> communicate(Shape shape);          // compute and buckets of one step
+  Task<void> compute_and_send(Shape shape);     // one step
+  std::vector<PieceOnWire> on_wire(const Shape& shape, double began);
   std::int64_t calm_steps() const;              // equal steps that nothing can disturb
   Task<void> stretch(std::int64_t n);           // all of them at once
   Task<void> save();
@@ -85,7 +89,9 @@ class DataParallel {
   World& w_;
   std::vector<Member> members_;                 // per scenario learner
   Signal event_;                                // the step in progress ended, or hardware changed
-  std::vector<double> bucket_bytes_;
+  std::vector<Piece> pieces_;                   // of a gradient
+  std::vector<int> set_up_;                     // regions of the last exchange
+  bool pays_set_up_ = false;                    // the step in progress does
   Shape known_;                                 // shape of the last real step that nothing disturbed
   double known_s_ = 0;                          // and its length
   Shape current_;

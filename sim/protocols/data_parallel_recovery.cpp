@@ -150,7 +150,7 @@ Task<void> DataParallel::copy_over_wan(std::vector<int> newcomers) {
     regions.push_back(region);
     const int donor = nearest(w_.scenario, w_.network, members, region);
     copies.push_back(w_.network.transfer(w_.learner(donor).region, region,
-                                         recovery_bytes(w_.scenario.charged)));
+                                         recovery_bytes(w_.scenario.charged), FlowClass::kRecovery));
   }
   co_await all_of(w_.engine, std::move(copies));
   event_.notify();

@@ -6,17 +6,31 @@ namespace skerry {
 
 namespace {
 
-// Offsets t_p spread P fragments evenly over the period H: fragment p is due when t mod H = floor(p·H/P).
+// Fragment p is due when t mod H is its offset t_p: slots[p], or evenly spread floor(p·H/P).
 // → by t mod H, the fragment due (−1 = none) and the number of clocks since one was.
-void fill_due_tables(int period, int fragments, std::vector<int>* due, std::vector<int>* back) {
+void fill_due_tables(const Protocol& row, std::vector<int>* due, std::vector<int>* back) {
+  const std::int64_t period = row.sync_period_steps;
   due->assign(static_cast<std::size_t>(period), -1);
   back->assign(static_cast<std::size_t>(period), 0);
-  for (std::int64_t p = 0; p < fragments; ++p) {
-    (*due)[static_cast<std::size_t>(p * period / fragments)] = static_cast<int>(p);
+  int last = 0;   // of the period before
+  for (int p = 0; p < row.fragments; ++p) {
+    const auto i = static_cast<std::size_t>(p);
+    const int slot =
+        row.due_slots.empty() ? static_cast<int>(p * period / row.fragments) : row.due_slots[i];
+    (*due)[static_cast<std::size_t>(slot)] = p;
+    last = std::max(last, slot);
   }
-  for (std::size_t slot = 1; slot < due->size(); ++slot) {   // slot 0 always has one
-    if ((*due)[slot] < 0) (*back)[slot] = (*back)[slot - 1] + 1;
+  int since = static_cast<int>(period) - last;
+  for (std::size_t slot = 0; slot < due->size(); ++slot, ++since) {
+    if ((*due)[slot] >= 0) since = 0;
+    (*back)[slot] = since;
   }
+}
+
+std::vector<double> state_bytes(const ChargedModel& model, const Protocol& row) {
+  std::vector<double> bytes = fragment_parameters(model, row);
+  for (double& b : bytes) b = b * model.wire_bits_per_parameter / 8.0;
+  return bytes;
 }
 
 bool regions_can_fail(const Scenario& scenario) {
@@ -35,7 +49,8 @@ bool regions_can_fail(const Scenario& scenario) {
 Diloco::Diloco(World& world)
     : w_(world),
       p_(world.protocol),
-      fragment_bytes_(fragment_bytes(world.scenario.charged, world.protocol.fragments)),
+      fragment_bytes_(state_bytes(world.scenario.charged, world.protocol)),
+      pieces_(exchange_pieces(world.scenario.charged, world.protocol)),
       states_(world.scenario.learners.size()),
       reports_(world.scenario.learners.size()),
       version_(static_cast<std::size_t>(world.protocol.fragments), 0),
@@ -52,7 +67,9 @@ Diloco::Diloco(World& world)
   for (double bytes : fragment_bytes_) {
     fragment_share_.push_back(total > 0 ? bytes / total : 1.0 / p_.fragments);
   }
-  fill_due_tables(p_.sync_period_steps, p_.fragments, &due_table_, &back_table_);
+  fill_due_tables(p_, &due_table_, &back_table_);
+  most_rounds_ = std::max(1, p_.overlap_steps + (p_.anatomy == Anatomy::kWholeStep ? 0 : 1));
+  for (const auto& pieces : pieces_) first_ready_ = std::min(first_ready_, pieces.front().ready);
   first_start_s_ = kNever;
   for (int m : p_.learners) {
     first_start_s_ = std::min(first_start_s_, w_.learner(m).start_s);
@@ -65,7 +82,9 @@ Diloco::Diloco(World& world)
       regions_.push_back(region);
     }
   }
-  sync_ema_s_ = ideal_seconds(w_.scenario, exchange(0, p_.learners));
+  double bytes = 0;
+  for (const Piece& piece : pieces_.front()) bytes += piece.bytes;
+  sync_ema_s_ = ideal_seconds(w_.scenario, exchange(bytes, p_.learners));
   for (int m : p_.learners) {
     at(m).island = Process(w_.engine, w_.learner(m).name + " (island)", island(m));
   }

@@ -1,8 +1,10 @@
 // The DiLoCo family: DiLoCo, Streaming DiLoCo and Decoupled DiLoCo (arXiv 2604.21428, Algorithms 1 and 2)
 // are one protocol with other constants.
 //
-//   learner.cpp    Algorithm 1: step, report, take what has arrived; islands that come and go
-//   syncer.cpp     Algorithm 2: collect reports, close, pull, merge over the wire, outer step, send
+//   learner.cpp    Algorithm 1: step, report, take what has arrived; inner_step.cpp: one step
+//   island.cpp     learners that come and go
+//   syncer.cpp     Algorithm 2: collect reports, close; rounds.cpp: pull, merge over the wire, outer
+//                  step, send
 //   recovery.cpp   state of a returning learner from a peer; shards that leave and return
 //
 // Letters of the paper: M learners, K quorum, P fragments, H period, τ overlap, t the syncer's clock,
@@ -11,11 +13,13 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "sim/cost/cost.hpp"
+#include "sim/cost/anatomy.hpp"
+#include "sim/protocols/exchange.hpp"
 #include "sim/protocols/mesh.hpp"
 #include "sim/protocols/world.hpp"
 
@@ -75,6 +79,9 @@ class Diloco {
     bool waiting = false;                // for it, and does nothing else
     std::vector<Counter> counters;       // per fragment
     std::vector<Delivery> inbox;
+    std::int64_t step_in_progress = 0;   // of which rounds may take pieces; 0 = none. It began, and takes:
+    double step_began = 0, step_length_s = 0;
+    std::int64_t reported_step = 0;      // of the newest report, which may be of the step in progress
     Mesh mesh;
     Process island, life;                // watches the chips; steps
     std::unique_ptr<Signal> delivered;   // something arrived in the inbox, or hardware changed
@@ -86,6 +93,9 @@ class Diloco {
     std::vector<fact::Weigh> weights;    // theirs
     std::vector<std::int64_t> pulled;    // t_m of each learner at its shard's pull; −1 = it was away
     std::vector<int> life;               // and which of its lives that was
+    std::vector<std::int64_t> asked;     // step in progress that pieces are taken from; 0 = none
+    std::vector<char> there;             // results of its pieces
+    int attempt = 0;                     // counts steps that were cut under it
   };
   struct Report {                        // newest metadata of a learner at the coordinator
     std::int64_t step = -1;
@@ -121,14 +131,14 @@ class Diloco {
 
   // ------------------------------------------------------------ learner.cpp
   Task<void> life(int m, bool first);
-  Task<void> inner_step(int m);
   Task<void> reconfigure(int m);                // slices left or came back
   Task<void> pause(int m, double seconds, Cause cause);  // ends early when more slices leave
   Task<void> wait_at_overlap(int m);
-  void push_report(int m);
+  void push_report(int m) { push_report(m, at(m).step, at(m).tokens); }
+  void push_report(int m, std::int64_t step, double tokens);
   void report_arrives(int m, std::int64_t step, std::int64_t clock, double tokens);
-  static void on_message(void* message);
-  void take_pending(int m);
+  static void on_message(void* message, bool arrived);
+  void take_pending(int m, std::int64_t clock = kNewest);
   void overwrite(int m, const Delivery& delivery);
   Cause why_waiting(int m, std::int64_t need) const;
   void book_waiting(int m);                     // of a learner that waits: why, as of now
@@ -137,21 +147,25 @@ class Diloco {
   void settle_quiet_steps(int m, bool all);
   void book_quiet_steps(int m, double n, double t1);
 
+  // ------------------------------------------------------------ inner_step.cpp
+  Task<void> inner_step(int m);
+  Task<void> compute(int m, double end, bool* cut);
+  Task<void> step_in_pieces(int m, double length, bool* cut);
+  Task<void> forward(int m, double length, double* computed, bool* cut);
+  Task<void> stand_still(int m, std::int64_t need, std::size_t k, bool* cut);
+  bool step_is_lost(int m);
+  double report_share(int m) const;
+  bool piece_there(int m, std::int64_t need, std::size_t k) const;
+  bool may_begin(int m, std::int64_t need) const;
+  bool in_layers() const { return p_.anatomy == Anatomy::kLayers; }
+
   // ------------------------------------------------------------ syncer.cpp
   Task<void> syncer();
   Task<void> collect(std::int64_t t, std::vector<int>* reporters);
-  Task<void> round(std::int64_t t, int p, std::vector<int> reporters);
-  Task<void> decide_and_pull(Round* round, std::vector<int> reporters);
-  Task<void> over_the_wire(Round* round);
-  void restart_without_lost(Round* round);
-  Task<void> one_exchange(Collective collective);
   void close_collection(std::int64_t t, double waited_s, double grace_s, std::vector<int>* reporters);
-  Collective exchange(int p, const std::vector<int>& merged) const;
-  fact::Weigh weigh(std::int64_t t, int p, int m) const;
   void begin_snapshot(std::int64_t t);
   void return_marker(int m, std::int64_t clock);
   void finish_snapshot();                       // when every connected learner has returned the marker
-  void send_to_learners(const Round& round);
   bool reported(int m, std::int64_t t) const;
   void recount();                               // reports and expected reporters of the open collection
   int quorum_now() const;                       // K, or fewer when on_loss is continue
@@ -159,6 +173,25 @@ class Diloco {
   int due(std::int64_t t) const;                // fragment due at clock t, −1 = none
   std::int64_t last_due(std::int64_t t) const;  // newest clock ≤ t at which one is, 0 = none
   int coordinator() const;                      // region of the coordinating shard; −1 = none is live
+
+  // ------------------------------------------------------------ rounds.cpp
+  Task<void> round(std::int64_t t, int p, std::vector<int> reporters);
+  Task<void> decide_and_pull(Round* round, std::vector<int> reporters);
+  Task<void> decide(Round* round, int region, std::vector<std::int64_t> asked);
+  void pull(Round* round, int m);
+  void pull_ended_step(int m);
+  void forget_cut_step(int m, bool again);
+  bool waits_for_steps(const Round& round) const;
+  bool dates_known(const Round& round) const;
+  double ready_s(const Round& round, const Piece& piece) const;
+  fact::Weigh weigh(std::int64_t t, int p, int m) const;
+  Collective exchange(double bytes, const std::vector<int>& merged) const;
+  std::vector<PieceOnWire> on_wire(const Round& round);
+  Task<void> over_the_wire(Round* round);
+  Task<void> send_fragment(Round* round);
+  void piece_arrived();
+  void restart_without_lost(Round* round);
+  void send_to_learners(const Round& round);
 
   // ------------------------------------------------------------ recovery.cpp
   Task<void> recover(int m);                    // until it may join
@@ -194,7 +227,11 @@ class Diloco {
 
   World& w_;
   const Protocol& p_;
-  std::vector<double> fragment_bytes_;
+  static constexpr std::int64_t kNewest = std::numeric_limits<std::int64_t>::max();
+  std::vector<double> fragment_bytes_;          // of their parameters, for who fetches them
+  std::vector<std::vector<Piece>> pieces_;      // of their exchanges
+  double first_ready_ = 1.0;                    // of all pieces, share of a step
+  int most_rounds_ = 1;                         // in flight
   std::vector<double> fragment_share_;
   std::vector<LearnerState> states_;            // per scenario learner
   std::vector<Report> reports_;
@@ -214,6 +251,8 @@ class Diloco {
   int rounds_open_ = 0;
   std::deque<std::int64_t> wire_queue_;         // open rounds in clock order; the first `in_flight`
                                                 // may use the wire
+  std::vector<Round*> open_rounds_;             // owned by their processes
+  std::vector<char> set_up_;                    // ring of the last exchange
   bool regions_can_fail_ = false;
   std::vector<int> regions_;                    // with participating learners; −1 without regions
   std::vector<char> in_ring_;                   // by shard_index

@@ -94,6 +94,7 @@ void Diloco::leave(int m) {
   me.life.kill();
   me.quiet = {};
   if (w_.books.stepping(m)) w_.books.cut_step(m, true);
+  forget_cut_step(m, false);
   w_.faults.stepping(m, false);
   const double detection_s = w_.detection_s(m);
   if ((me.joined || me.parked) && !me.stored) {
@@ -107,7 +108,7 @@ void Diloco::leave(int m) {
   me.joined = me.recovering = me.copying = me.waiting = false;
   me.parked = me.stored;
   me.corrupt = me.corrupt && me.stored;
-  me.waits_for_clock = 0;
+  me.waits_for_clock = me.reported_step = 0;
   me.inbox.clear();
   reports_[static_cast<std::size_t>(m)] = {};
   w_.books.phase(m, w_.fleet.up(m) ? Cause::kInfrastructureRecovery : w_.absence(m));

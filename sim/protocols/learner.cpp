@@ -25,37 +25,9 @@ Task<void> Diloco::life(int m, bool first) {
       continue;
     }
     co_await inner_step(m);
-    push_report(m);
+    if (at(m).reported_step < at(m).step) push_report(m);
     take_pending(m);
     if (p_.learner_waits == LearnerWaits::kAtOverlap) co_await wait_at_overlap(m);
-  }
-}
-
-Task<void> Diloco::inner_step(int m) {
-  LearnerState& me = at(m);
-  Signal& changed = w_.fleet.changed(m);
-  for (;;) {
-    const double length = w_.step_s(m);
-    const double end = w_.engine.now() + length;
-    w_.books.start_step(m);
-    w_.faults.stepping(m, true);
-    bool cut = false;
-    while (!cut && co_await changed.until_or(end)) {
-      cut = me.mesh.note_losses(w_.fleet) &&
-            p_.recovery.step_in_progress == StepInProgress::kLost;
-    }
-    if (cut) {
-      w_.books.cut_step(m, true);
-      co_await reconfigure(m);
-      continue;
-    }
-    const double tokens = w_.tokens(m, me.mesh.size());
-    me.step += 1;
-    me.tokens += tokens;
-    me.chip_seconds += length * w_.compute_chips(m, me.mesh.size());
-    w_.books.end_step(m, me.step, length, tokens);
-    w_.earn(tokens);
-    co_return;
   }
 }
 
@@ -172,7 +144,7 @@ Task<void> Diloco::wait_at_overlap(int m) {
   const auto p = static_cast<std::size_t>(due(need));
   for (;;) {
     take_pending(m);   // what came during a pause too
-    if (me.counters[p].clock >= need) break;
+    if (me.counters[p].clock >= need || (in_layers() && may_begin(m, need))) break;
     me.waits_for_clock = need;
     w_.faults.stepping(m, false);
     me.waiting = true;
@@ -210,33 +182,38 @@ Cause Diloco::why_waiting(int m, std::int64_t need) const {
 
 // Metadata (t_m, c_steps, c_tokens) to the coordinating shard. The counters of every fragment follow from
 // t_m and the tokens done, since both sides know when each fragment was received (see weigh()).
-void Diloco::push_report(int m) {
+void Diloco::push_report(int m, std::int64_t step, double tokens) {
   const int region = w_.learner(m).region;
   const int to = coordinator();
   if (!w_.fleet.reachable(region) || to < -1) return;
-  const double latency = w_.network.latency_s(region, to);
-  if (latency <= 0) {
-    report_arrives(m, at(m).step, at(m).clock, at(m).tokens);
-    return;
-  }
+  at(m).reported_step = step;   // lower than before when a report is sent anew
   if (free_messages_.empty()) {
     messages_.emplace_back();
     free_messages_.push_back(&messages_.back());
   }
   Message* message = free_messages_.back();
   free_messages_.pop_back();
-  *message = {this, m, at(m).step, at(m).clock, at(m).tokens};
-  w_.engine.at(w_.engine.now() + latency, &on_message, message);
+  *message = {this, m, step, at(m).clock, tokens};
+  w_.network.post(region, to, &on_message, message);
 }
 
-void Diloco::on_message(void* raw) {
-  auto* message = static_cast<Message*>(raw);
-  message->to->free_messages_.push_back(message);
-  message->to->report_arrives(message->learner, message->step, message->clock, message->tokens);
+// One that was given up is sent again, unless a newer one is on its way; after a cut the shard's return
+// does that.
+void Diloco::on_message(void* raw, bool arrived) {
+  auto* slot = static_cast<Message*>(raw);
+  const Message message = *slot;
+  Diloco& self = *message.to;
+  self.free_messages_.push_back(slot);
+  if (arrived) {
+    self.report_arrives(message.learner, message.step, message.clock, message.tokens);
+  } else if (self.at(message.learner).joined &&
+             self.at(message.learner).reported_step == message.step) {
+    self.push_report(message.learner, message.step, message.tokens);
+  }
 }
 
 void Diloco::report_arrives(int m, std::int64_t step, std::int64_t clock, double tokens) {
-  if (!at(m).joined) return;
+  if (!at(m).joined || step < reports_[static_cast<std::size_t>(m)].step) return;
   return_marker(m, clock);
   const bool counted = reported(m, closed_clock_ + 1);
   reports_[static_cast<std::size_t>(m)] = {step, tokens, true};
@@ -246,12 +223,14 @@ void Diloco::report_arrives(int m, std::int64_t step, std::int64_t clock, double
   if (reports_now_ >= wake_at_) report_arrived_.notify();
 }
 
-// All pending (Θ_p, t_s), in the order of their arrival.
-void Diloco::take_pending(int m) {
+// All pending (Θ_p, t_s) up to t_s = `clock`, in the order of their arrival.
+void Diloco::take_pending(int m, std::int64_t clock) {
   LearnerState& me = at(m);
   if (me.inbox.empty()) return;
-  for (const Delivery& delivery : me.inbox) overwrite(m, delivery);
-  me.inbox.clear();
+  for (const Delivery& delivery : me.inbox) {
+    if (delivery.clock <= clock) overwrite(m, delivery);
+  }
+  std::erase_if(me.inbox, [&](const Delivery& delivery) { return delivery.clock <= clock; });
   peers_changed_.notify();   // a donor may have reached t_s
 }
 

@@ -161,7 +161,8 @@ Task<void> Diloco::copy_over_wan(int m, std::vector<int> donors) {
   const double part = recovery_bytes(w_.scenario.charged) / static_cast<double>(donors.size());
   std::vector<Task<void>> parts;
   for (int donor : donors) {
-    parts.push_back(w_.network.transfer(w_.learner(donor).region, w_.learner(m).region, part));
+    parts.push_back(w_.network.transfer(w_.learner(donor).region, w_.learner(m).region, part,
+                                        FlowClass::kRecovery));
   }
   co_await all_of(w_.engine, std::move(parts));
   peers_changed_.notify();
@@ -248,7 +249,7 @@ int Diloco::region_in_ring(int near) const {
 }
 
 Task<void> Diloco::fetch(int from_region, int region, double bytes) {
-  co_await w_.network.transfer(from_region, region, bytes);
+  co_await w_.network.transfer(from_region, region, bytes, FlowClass::kRecovery);
   w_.fleet.region_changed(region).notify();
 }
 

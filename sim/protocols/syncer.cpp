@@ -1,6 +1,6 @@
 // Algorithm 2: for each clock t the syncer collects reports until a quorum and a grace window have passed;
-// if a fragment is due it is pulled from the reporters, merged by an all-reduce between the shards, taken
-// through the outer step and sent to all connected learners. Rounds are pipelined, at most τ in flight.
+// if a fragment is due a round takes it from the reporters to all connected learners (rounds.cpp). Rounds
+// are pipelined: at most τ in flight, or τ + 1 when a fragment leaves before its step has ended.
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +11,7 @@ namespace skerry {
 
 Task<void> Diloco::syncer() {
   for (std::int64_t t = 1;; ++t) {
-    while (rounds_open_ >= std::max(1, p_.overlap_steps)) co_await round_ended_.wait();
+    while (rounds_open_ >= most_rounds_) co_await round_ended_.wait();
     while (!rounds_.empty() && rounds_.front().done()) rounds_.pop_front();
     std::vector<int> reporters;
     co_await collect(t, &reporters);
@@ -128,140 +128,6 @@ int Diloco::coordinator() const {
     if (in_ring_[shard_index(region)] != 0) return region;
   }
   return -2;
-}
-
-Task<void> Diloco::round(std::int64_t t, int p, std::vector<int> reporters) {
-  const double closed = w_.engine.now();
-  Round round{.clock = t, .fragment = p, .merged = {}, .weights = {},
-              .pulled = std::vector<std::int64_t>(states_.size(), -1),
-              .life = std::vector<int>(states_.size(), 0)};
-  co_await decide_and_pull(&round, std::move(reporters));
-  const auto on_wire = [&] {
-    const auto end = wire_queue_.begin() +
-                     std::min<std::ptrdiff_t>(p_.in_flight, std::ssize(wire_queue_));
-    return std::find(wire_queue_.begin(), end, t) != end;
-  };
-  while (!on_wire()) co_await wire_event_.wait();
-  const double began = w_.engine.now();
-  co_await over_the_wire(&round);
-  wire_queue_.erase(std::find(wire_queue_.begin(), wire_queue_.end(), t));
-  wire_event_.notify();
-  w_.tape.add(fact::Merge{w_.engine.now(), began, t, p, static_cast<int>(round.merged.size())});
-  w_.tape.add(fact::OuterStep{w_.engine.now(), t, p});
-  version_[static_cast<std::size_t>(p)] = t;
-  const double a = p_.moving_average_weight;
-  sync_ema_s_ = (1 - a) * sync_ema_s_ + a * (w_.engine.now() - closed);
-  send_to_learners(round);
-  rounds_open_ -= 1;
-  round_ended_.notify();
-}
-
-// The decision travels one way; each shard copies the fragment of its learner when it arrives.
-Task<void> Diloco::decide_and_pull(Round* round, std::vector<int> reporters) {
-  const double closed = w_.engine.now();
-  const int from = coordinator();
-  std::vector<char> asked(states_.size(), 0);
-  for (int m : reporters) asked[static_cast<std::size_t>(m)] = 1;
-  std::vector<std::pair<double, int>> arrivals;
-  for (int region : regions_) {
-    if (in_ring_[shard_index(region)] == 0) continue;
-    arrivals.emplace_back(w_.network.latency_s(from, region), region);
-  }
-  std::stable_sort(arrivals.begin(), arrivals.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [latency, region] : arrivals) {
-    if (closed + latency > w_.engine.now()) co_await until(w_.engine, closed + latency);
-    for (int m : p_.learners) {
-      LearnerState& peer = at(m);
-      const auto i = static_cast<std::size_t>(m);
-      if (w_.learner(m).region != region || !peer.joined) continue;
-      round->pulled[i] = peer.step;
-      round->life[i] = peer.lives;
-      if (asked[i] == 0) continue;
-      w_.tape.add(fact::Pull{w_.engine.now(), round->clock, peer.step, m, round->fragment});
-      round->weights.push_back(weigh(round->clock, round->fragment, m));
-      w_.tape.add(round->weights.back());
-      Counter& counter = peer.counters[static_cast<std::size_t>(round->fragment)];
-      counter.kept_chip_s = peer.chip_seconds;
-      counter.kept_tokens = peer.tokens;
-      round->merged.push_back(m);
-    }
-  }
-  std::sort(round->merged.begin(), round->merged.end());
-}
-
-// w = c_tokens² / c_steps, with the counters of the report: those since p was received, and for a report
-// sent at the very boundary at which p arrived, since the time before.
-fact::Weigh Diloco::weigh(std::int64_t t, int p, int m) const {
-  const Report& report = reports_[static_cast<std::size_t>(m)];
-  const Counter& counter = at(m).counters[static_cast<std::size_t>(p)];
-  const bool before = counter.step >= report.step;
-  const double c_steps =
-      static_cast<double>(report.step - (before ? counter.step_before : counter.step));
-  const double c_tokens = report.tokens - (before ? counter.tokens_before : counter.tokens);
-  const double weight = c_steps > 0 && c_tokens > 0 ? token_weight(c_tokens, c_steps) : 0.0;
-  return {t, std::max(c_steps, 0.0), std::max(c_tokens, 0.0), weight, m, p};
-}
-
-// Shards hold full replicas, so all of them take part, merged learner or not. A central syncer receives
-// the fragment of every merged learner and sends the result to every connected one.
-Collective Diloco::exchange(int p, const std::vector<int>& merged) const {
-  const double bytes = fragment_bytes_[static_cast<std::size_t>(p)];
-  const auto over = [&](const std::vector<int>& learners) {
-    std::vector<int> regions;
-    for (int m : learners) {
-      if (in_contact(m)) regions.push_back(w_.learner(m).region);
-    }
-    if (p_.syncer == SyncerPlace::kCentral) {
-      return all_reduce(w_.scenario, AllReduce::kStar, p_.syncer_region, regions, bytes);
-    }
-    return all_reduce(w_.scenario, p_.all_reduce, p_.star_region, regions, bytes);
-  };
-  Collective collective = over(p_.learners);
-  if (p_.syncer == SyncerPlace::kCentral) collective.first = over(merged).first;
-  return collective;
-}
-
-Task<void> Diloco::one_exchange(Collective collective) {
-  co_await w_.network.collective(collective);
-  wire_event_.notify();
-}
-
-// The all-reduce; when shards leave or return it begins again with those that are there.
-Task<void> Diloco::over_the_wire(Round* round) {
-  if (!regions_can_fail_) {
-    co_await w_.network.collective(exchange(round->fragment, round->merged));
-    co_return;
-  }
-  for (;;) {
-    const std::vector<char> ring = in_ring_;
-    Process wire(w_.engine, "all-reduce", one_exchange(exchange(round->fragment, round->merged)));
-    while (!wire.done() && in_ring_ == ring) co_await wire_event_.wait();
-    if (wire.done()) co_return;
-    wire.kill();
-    restart_without_lost(round);
-  }
-}
-
-// The copies that lost shards held are gone with them.
-void Diloco::restart_without_lost(Round* round) {
-  w_.tape.add(fact::Abandon{w_.engine.now(), round->clock, round->fragment, true});
-  std::erase_if(round->merged, [&](int m) { return !in_contact(m); });
-  std::erase_if(round->weights, [&](const fact::Weigh& weight) { return !in_contact(weight.learner); });
-  for (const fact::Weigh& weight : round->weights) w_.tape.add(weight);
-}
-
-// A learner that has had another state since the pull takes the fragment as any other.
-void Diloco::send_to_learners(const Round& round) {
-  for (int m : p_.learners) {
-    LearnerState& to = at(m);
-    if (!in_contact(m) || !(to.joined || to.recovering)) continue;
-    const auto i = static_cast<std::size_t>(m);
-    const bool same = to.joined && to.lives == round.life[i];
-    const bool merged = std::binary_search(round.merged.begin(), round.merged.end(), m);
-    to.inbox.push_back({round.clock, same ? round.pulled[i] : -1, round.fragment, same && merged});
-    to.delivered->notify();
-  }
 }
 
 }  // namespace skerry

@@ -16,7 +16,7 @@ double horizon_steps(const Scenario& scenario, const Protocol& protocol) {
   }
   if (!scenario.stop.tokens) return std::ceil(scenario.stop.simulated_s / fastest);
   const double round = static_cast<double>(protocol.learners.size()) *
-                       scenario.charged.tokens_per_learner_step;
+                       scenario.charged.tokens_per_learner_step * protocol.accumulate_steps;
   return std::ceil(*scenario.stop.tokens / round);
 }
 
@@ -49,7 +49,7 @@ World::World(const Scenario& scenario_in, int protocol_index, std::uint64_t seed
   tape.start = {protocol.name, seed, scenario_hash, horizon_steps(scenario, protocol)};
   tape.facts.reserve(expected_facts(scenario, protocol));
   for (std::size_t m = 0; m < scenario.learners.size(); ++m) {
-    step_s_.push_back(scenario.learners[m].step_s *
+    step_s_.push_back(scenario.learners[m].step_s * protocol.accumulate_steps *
                       spread_factor(scenario, seed, static_cast<int>(m)));
   }
   // A cap alone keeps nothing alive: a deadlock long before it is told as one.
@@ -68,8 +68,8 @@ double World::detection_s(int m) const {
 }
 
 double World::tokens(int m, int slices_in_mesh) const {
-  return scenario.charged.tokens_per_learner_step * static_cast<double>(slices_in_mesh) /
-         static_cast<double>(learner(m).slices);
+  return scenario.charged.tokens_per_learner_step * protocol.accumulate_steps *
+         static_cast<double>(slices_in_mesh) / static_cast<double>(learner(m).slices);
 }
 
 double World::compute_chips(int m, int slices_in_mesh) const {
@@ -119,6 +119,7 @@ void World::close() {
   books.finish();
   tape.end.tokens = net_tokens_;
   tape.wires = network.wires();
+  tape.controls = network.controls();
 }
 
 }  // namespace skerry

@@ -49,7 +49,8 @@ KeptRun kept_run(Json tree, const std::string& row) {
   out.tape = tree.at("tape_fingerprint");
   for (const char* key : {"seed", "by_learner", "by_device", "fingerprint"})
     tree.erase(key);
-  tree.at("wan").erase("links");
+  for (const char* by_pair : {"links", "control"})
+    tree.at("wan").erase(by_pair);
   flatten(tree, "", out);
   return out;
 }

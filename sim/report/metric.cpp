@@ -53,7 +53,9 @@ std::vector<std::pair<std::string, std::string>> scalars_of(const RunRecord& rec
   Json tree = summary_tree(record);
   for (const char* key : {"skerry", "by_learner", "by_device", "warnings", "failure"})
     tree.erase(key);
-  if (tree.contains("wan")) tree["wan"].erase("links");
+  for (const char* by_pair : {"links", "control"}) {
+    if (tree.contains("wan")) tree["wan"].erase(by_pair);
+  }
   std::vector<std::pair<std::string, std::string>> out;
   flatten(tree, "", out);
   return out;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <sstream>
 
+#include "sim/cost/anatomy.hpp"
 #include "sim/cost/cost.hpp"
 #include "sim/report/layout.hpp"
 #include "sim/report/number_text.hpp"
@@ -82,6 +84,40 @@ std::string busiest_port(const Results& results) {
                      100 * most->wan.busiest_load, most->protocol, most->seed);
 }
 
+// Messages that found no room among the flows: their reports and decisions never came.
+std::string starved_control(const Results& results) {
+  const Scenario& s = results.scenario;
+  std::vector<std::string> items;
+  for (const Protocol& p : s.protocols) {
+    std::map<std::string, std::pair<std::int64_t, std::int64_t>> by_pair;  // sent, timed out
+    for (const RunRecord* run : by_seed(s, results.records, p.name)) {
+      if (run == nullptr) continue;
+      for (const fact::Control& control : run->summary.controls) {
+        by_pair[control.name].first += control.sent;
+        by_pair[control.name].second += control.timed_out;
+      }
+    }
+    for (const auto& [pair, count] : by_pair) {
+      if (count.second == 0) continue;
+      items.push_back(fmt::format("{} of {} on {} ({})", thousands(double(count.second)),
+                                  thousands(double(count.first)), pair, p.name));
+    }
+  }
+  if (items.empty()) return "";
+  return wrapped(fmt::format("control messages starved, timed out after {:g} s:",
+                             s.transport.control.timeout_s),
+                 items);
+}
+
+std::string control_text(const Control& control) {
+  if (control.rate == ControlRate::kLatencyOnly) return "";
+  if (control.rate == ControlRate::kShared) {
+    return fmt::format(", control messages of {} bytes among the flows", thousands(control.bytes));
+  }
+  return fmt::format(", control messages of {} bytes at {:g} Gbit/s", thousands(control.bytes),
+                     gbps_from_bytes_per_s(control.reserved_Bps));
+}
+
 // What bytes alone allow: data-parallel sends the whole model each step, this family once in H
 // steps.
 std::string byte_bound(const Scenario& s) {
@@ -90,12 +126,10 @@ std::string byte_bound(const Scenario& s) {
   std::vector<std::string> items;
   for (const Protocol& p : s.protocols) {
     if (p.family != Family::kDiloco || p.ideal_network) continue;
-    const auto fragments = fragment_bytes(s.charged, p.fragments);
-    double per_period = 0;
-    for (const double bytes : fragments)
-      per_period += bytes;
+    const double per_period = wire_bytes(p.wire, s.charged.parameters);
     if (!(per_period > 0)) continue;
-    const double bound = model_wire_bytes(s.charged) / (per_period / p.sync_period_steps);
+    const double bound = wire_bytes(base.wire, s.charged.parameters) / base.accumulate_steps /
+                         (per_period / p.sync_period_steps);
     items.push_back(fmt::format("{} {:.1f}", p.name, bound));
   }
   if (items.empty()) return "";
@@ -144,9 +178,23 @@ std::string checks(const Results& results) {
 }  // namespace
 
 std::string transport_text(const Transport& t) {
-  if (t.kind == TransportKind::kFluid) return "transport fluid (no window, no loss)";
-  return fmt::format("transport tcp (window {} bytes, {} stream{}, set-up {:g} s)",
-                     thousands(t.window_bytes), t.streams, t.streams == 1 ? "" : "s", t.setup_s);
+  std::string out = "transport fluid (no window, no loss";
+  if (t.kind == TransportKind::kTcp) {
+    out = "transport tcp (";
+    if (t.window_bytes > 0) out += fmt::format("window {} bytes, ", thousands(t.window_bytes));
+    if (t.loss_rate > 0) {
+      out += fmt::format("loss {:g} of packets of {:g} bytes, ", t.loss_rate, t.mss_bytes);
+    }
+    out += fmt::format("{} stream{}, set-up {:g} s", t.streams, t.streams == 1 ? "" : "s",
+                       t.setup_s);
+  }
+  if (t.rtt_bias) out += ", shares by round trip";
+  for (std::size_t of = 0; of < kFlowClassNames.size(); ++of) {
+    if (t.class_cap_Bps[of] >= kUnlimited) continue;
+    out += fmt::format(", {} flows at most {:g} Gbit/s", kFlowClassNames[of],
+                       gbps_from_bytes_per_s(t.class_cap_Bps[of]));
+  }
+  return out + control_text(t.control) + ")";
 }
 
 std::string fault_lines(const Results& results) {
@@ -213,7 +261,7 @@ std::string notes(const Results& results, const std::vector<Row>& rows) {
         "stale.");
   }
   if (base_row(rows).seeds == 0) out += "no ratios: the baseline has no result\n";
-  out += busiest_port(results) + byte_bound(s) + best_region(results, rows);
+  out += busiest_port(results) + starved_control(results) + byte_bound(s) + best_region(results, rows);
   out += wrapped_sentence("goodput here includes the WAN; the paper's 27, 58 and 88 % do not.");
   if (!s.calibrated_keys.empty()) out += wrapped("calibrated or assumed:", s.calibrated_keys);
   for (const std::string& warning : s.warnings)

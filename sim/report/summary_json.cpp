@@ -48,10 +48,14 @@ Json wan(const Summary& s) {
   for (const fact::Wire& wire : s.wires) {
     links[wire.name] = {{"bytes", wire.bytes}, {"capacity_bytes", finite(wire.capacity_bytes)}};
   }
-  return {{"bytes", s.wan.bytes},
-          {"busiest_port", s.wan.busiest_port},
-          {"busiest_load", s.wan.busiest_load},
-          {"links", links}};
+  Json out = {{"bytes", s.wan.bytes},
+              {"busiest_port", s.wan.busiest_port},
+              {"busiest_load", s.wan.busiest_load},
+              {"links", links}};
+  for (const fact::Control& control : s.controls) {
+    out["control"][control.name] = {{"sent", control.sent}, {"timed_out", control.timed_out}};
+  }
+  return out;
 }
 
 Json faults(const Summary& s) {
@@ -104,6 +108,7 @@ Json summary_tree(const RunRecord& record) {
   out["goodput"] = s.goodput;
   out["uptime"] = s.uptime;
   out["compute_utilization"] = s.compute_utilization;
+  out["compute_utilization_whole_periods"] = or_null(s.compute_utilization_whole_periods);
   out["hidden_share"] = or_null(s.hidden_share);
   out["hidden_share_outside_faults"] = or_null(s.hidden_share_outside_faults);
   out["merged_share"] = or_null(s.merged_share);

@@ -45,6 +45,10 @@ void read_books(const Json& tree, Summary& s) {
     s.wires.push_back(
         {name, wire.at("bytes"), capacity.is_null() ? kUnlimited : capacity.get<double>()});
   }
+  if (wan.contains("control")) {
+    for (const auto& [name, control] : wan.at("control").items())
+      s.controls.push_back({name, control.at("sent"), control.at("timed_out")});
+  }
   const Json& faults = tree.at("faults");
   s.faults.planned = faults.at("planned");
   s.faults.hit = faults.at("hit");
@@ -66,6 +70,7 @@ void read_rates(const Json& tree, Summary& s) {
   s.goodput = number(tree.at("goodput"));
   s.uptime = number(tree.at("uptime"));
   s.compute_utilization = number(tree.at("compute_utilization"));
+  s.compute_utilization_whole_periods = maybe(tree.at("compute_utilization_whole_periods"));
   s.hidden_share = maybe(tree.at("hidden_share"));
   s.hidden_share_outside_faults = maybe(tree.at("hidden_share_outside_faults"));
   s.merged_share = maybe(tree.at("merged_share"));

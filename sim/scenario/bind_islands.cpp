@@ -183,13 +183,18 @@ void bind_model(Binder& binder) {
   model.state_bytes_per_parameter = number_at(*given, "state_bytes_per_parameter");
   if (given->contains("parameters")) {
     model.parameters = number_at(*given, "parameters");
+    model.layers = static_cast<int>(integer_at(*given, "layers"));
+    for (int i = 0; i < model.layers; ++i) {
+      model.tensors.push_back(
+          {"layer" + std::to_string(i), model.parameters / model.layers, false, i});
+    }
     return;
   }
   for (const char* key : {"layers", "width", "vocabulary"}) {
     if (!given->contains(key)) {
       binder.refuse("/charged_model",
                     std::string("lacks '") + key +
-                        "': give layers, width and vocabulary, or parameters alone");
+                        "': give layers, width and vocabulary, or parameters (with layers: equal ones)");
     }
   }
   Json& shape = binder.document["charged_model"];

@@ -1,4 +1,5 @@
 // Head, regions, links, transport.
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -112,16 +113,88 @@ void note_once(const Binder& binder, const Json*& slot, const Json& entry, const
   slot = given;
 }
 
+const std::string& region_name(const Scenario& scenario, int region) {
+  return scenario.regions[static_cast<std::size_t>(region)].name;
+}
+
+// A flow's weight is 1 / its round trip; SimGrid tells weights apart up to some thousands.
+void check_rtt_bias(const Binder& binder) {
+  const Scenario& scenario = binder.scenario;
+  double shortest_s = kNever, longest_s = 0.0;
+  const std::vector<double> trips_s = scenario.round_trips_s();
+  for (std::size_t i = 0; i < trips_s.size(); ++i) {
+    const double trip_s = trips_s[i];
+    const Link& link = scenario.links[i];
+    if (trip_s <= 0.0) {
+      binder.refuse("/transport/rtt_bias", "rtt_bias needs latencies > 0, found 0 between '" +
+                                               region_name(scenario, link.from) + "' and '" +
+                                               region_name(scenario, link.to) + "'");
+    }
+    shortest_s = std::min(shortest_s, trip_s);
+    longest_s = std::max(longest_s, trip_s);
+  }
+  if (longest_s > 1000.0 * shortest_s) {
+    binder.refuse("/transport/rtt_bias", "found round trips from " + number_text(shortest_s) +
+                                             " s to " + number_text(longest_s) +
+                                             " s, allowed at most 1,000 times the shortest");
+  }
+}
+
+void bind_control(Binder& binder, const Json& given) {
+  Control& control = binder.scenario.transport.control;
+  const std::string pointer = "/transport/control";
+  const bool shared = given["rate"] == "shared";
+  const char* needed = shared ? "timeout_s" : "reserved_gbps";
+  const char* useless = shared ? "reserved_gbps" : "timeout_s";
+  if (!given.contains(needed)) {
+    binder.refuse(pointer, shared ? "shared needs timeout_<unit>: when a message is given up"
+                                  : "reserved needs reserved_gbps: the rate of each message");
+  }
+  if (given.contains(useless)) {
+    binder.refuse(under(pointer, useless),
+                  std::string("has no meaning with ") + (shared ? "shared" : "reserved"));
+  }
+  control.rate = shared ? ControlRate::kShared : ControlRate::kReserved;
+  control.bytes = number_at(given, "bytes");
+  if (!shared) {
+    control.reserved_Bps = bytes_per_s_from_gbps(number_at(given, "reserved_gbps"));
+    return;
+  }
+  control.timeout_s = number_at(given, "timeout_s");
+  const Scenario& scenario = binder.scenario;
+  for (const Link& link : scenario.links) {
+    if (control.timeout_s > link.latency_one_way_s) continue;
+    binder.refuse(under(pointer, "timeout_s"),
+                  "found " + number_text(control.timeout_s) + " s, allowed more than the " +
+                      number_text(link.latency_one_way_s) + " s from '" +
+                      region_name(scenario, link.from) + "' to '" + region_name(scenario, link.to) +
+                      "': no message would arrive");
+  }
+}
+
 void bind_transport(Binder& binder) {
   const Json& given = binder.document["transport"];
   Transport& transport = binder.scenario.transport;
   transport.kind = given["kind"] == "tcp" ? TransportKind::kTcp : TransportKind::kFluid;
-  if (transport.kind == TransportKind::kTcp && !given.contains("window_bytes")) {
-    binder.refuse("/transport", "tcp needs window_bytes, such as 4194304 for an untuned pair");
+  if (transport.kind == TransportKind::kTcp && !given.contains("window_bytes") &&
+      !given.contains("loss_rate")) {
+    binder.refuse("/transport",
+                  "tcp needs window_bytes, such as 4194304 for an untuned pair, or loss_rate");
   }
   transport.window_bytes = number_at(given, "window_bytes");
   transport.streams = static_cast<int>(integer_at(given, "streams", 1));
   transport.setup_s = number_at(given, "setup_s");
+  transport.loss_rate = number_at(given, "loss_rate");
+  transport.mss_bytes = number_at(given, "mss_bytes", transport.mss_bytes);
+  const Json* bias = member(given, "rtt_bias");
+  transport.rtt_bias = bias != nullptr && bias->get<bool>();
+  if (transport.rtt_bias) check_rtt_bias(binder);
+  if (const Json* control = member(given, "control")) bind_control(binder, *control);
+  const Json* caps = member(given, "caps");
+  for (std::size_t of = 0; caps != nullptr && of < kFlowClassNames.size(); ++of) {
+    const std::string name = std::string(kFlowClassNames[of]) + "_gbps";
+    transport.class_cap_Bps[of] = bytes_per_s_from_gbps(number_at(*caps, name.c_str(), kUnlimited));
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sim/scenario/bind.hpp"
+#include "sim/scenario/bind_wire.hpp"
 #include "sim/scenario/presets.hpp"
 #include "sim/scenario/spec_parts.hpp"
 #include "sim/scenario/text.hpp"
@@ -102,17 +103,7 @@ void bind_places(const Binder& binder, Row& row) {
   }
   protocol.star_region = first_region(binder, protocol);
   protocol.syncer_region = protocol.star_region;
-  const Json* reduce = member(row.entry, "all_reduce");
-  if (reduce == nullptr) return;
-  if (reduce->is_object()) {
-    const std::string pointer = row.pointer + "/all_reduce/star_at";
-    protocol.all_reduce = AllReduce::kStar;
-    protocol.star_region = region_index(binder, reduce->at("star_at").get<std::string>(), pointer);
-    return;
-  }
-  protocol.all_reduce = *reduce == "ring"   ? AllReduce::kRing
-                        : *reduce == "star" ? AllReduce::kStar
-                                            : AllReduce::kHierarchicalRing;
+  bind_all_reduce(binder, row.pointer, row.entry, protocol);
 }
 
 void bind_grace(const Json& grace, Protocol& protocol) {
@@ -122,34 +113,9 @@ void bind_grace(const Json& grace, Protocol& protocol) {
   protocol.moving_average_weight = number_at(grace, "moving_average_weight");
 }
 
-void check_schedule(const Binder& binder, const Row& row, std::int64_t tensors) {
-  const std::int64_t period = integer_at(row.entry, "sync_period_steps");
-  const std::int64_t fragments = integer_at(row.entry, "fragments");
-  const std::int64_t overlap = integer_at(row.entry, "overlap_steps");
-  if (fragments > period) {
-    binder.refuse(row.pointer + "/fragments",
-                  "found " + std::to_string(fragments) + " fragments in a period of " +
-                      std::to_string(period) +
-                      " steps: some would never be sent; allowed at most " +
-                      std::to_string(period));
-  }
-  if (tensors > 0 && fragments > tensors) {
-    binder.refuse(row.pointer + "/fragments", "found " + std::to_string(fragments) +
-                                                  ", allowed at most " + std::to_string(tensors) +
-                                                  ", the tensors of /charged_model");
-  }
-  if (overlap >= period && overlap != 0) {
-    binder.refuse(row.pointer + "/overlap_steps",
-                  "found " + std::to_string(overlap) + ", allowed less than sync_period_steps = " +
-                      std::to_string(period) + " (0 with a period of 1)");
-  }
-}
-
 void bind_diloco(const Binder& binder, Row& row) {
   Json& entry = row.entry;
   Protocol& protocol = row.protocol;
-  const auto tensors = static_cast<std::int64_t>(binder.scenario.charged.tensors.size());
-  const std::int64_t period = integer_at(entry, "sync_period_steps");
   const auto learners = static_cast<std::int64_t>(protocol.learners.size());
   if (entry["quorum"] == "all") entry["quorum"] = learners;
   const std::int64_t quorum = integer_at(entry, "quorum");
@@ -158,10 +124,7 @@ void bind_diloco(const Binder& binder, Row& row) {
                                                ", allowed at most " + std::to_string(learners) +
                                                ", the learners of this protocol");
   }
-  check_schedule(binder, row, tensors);
-  protocol.sync_period_steps = static_cast<int>(period);
-  protocol.fragments = static_cast<int>(integer_at(entry, "fragments"));
-  protocol.overlap_steps = static_cast<int>(integer_at(entry, "overlap_steps"));
+  bind_schedule(binder, row.pointer, entry, protocol);
   protocol.quorum = static_cast<int>(quorum);
   protocol.in_flight = static_cast<int>(integer_at(entry, "in_flight"));
   protocol.learner_waits =
@@ -180,6 +143,7 @@ void fill_preset(const Binder& binder, Row& row) {
   }
   const bool own_fragments = entry.contains("fragments");
   const bool own_overlap = entry.contains("overlap_steps");
+  const bool own_in_flight = entry.contains("in_flight");
   for (const auto& [key, value] : preset_values(row.protocol.preset).items()) {
     if (central && key == "all_reduce") continue;
     if (!entry.contains(key)) entry[key] = value;
@@ -194,6 +158,9 @@ void fill_preset(const Binder& binder, Row& row) {
   }
   if (!own_overlap)
     entry["overlap_steps"] = std::min(period - 1, integer_at(entry, "overlap_steps"));
+  if (!own_in_flight && text_at(entry, "channel") == "shared") {
+    entry["in_flight"] = integer_at(entry, "overlap_steps") + 1;   // as many as there can be
+  }
 }
 
 Recovery recovery_of(const Json& given) {
@@ -313,12 +280,9 @@ void bind_protocols(Binder& binder) {
     bind_learners(binder, row);
     fill_preset(binder, row);
     bind_places(binder, row);
-    if (protocol.family == Family::kDataParallel) {
-      protocol.buckets = static_cast<int>(integer_at(row.entry, "buckets"));
-      protocol.backward_share = number_at(row.entry, "backward_share");
-    } else {
-      bind_diloco(binder, row);
-    }
+    if (protocol.family == Family::kDiloco) bind_diloco(binder, row);
+    bind_anatomy(binder, row.pointer, row.entry, protocol);
+    bind_wire(binder, row.pointer, row.entry, protocol);
     bind_exchange(binder, row);
     bind_recovery(binder, row);
     check_routes(binder, row);

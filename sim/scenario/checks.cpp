@@ -4,6 +4,7 @@
 
 #include "sim/scenario/balanced.hpp"
 #include "sim/scenario/bind.hpp"
+#include "sim/scenario/bind_wire.hpp"
 #include "sim/scenario/spec_parts.hpp"
 #include "sim/scenario/text.hpp"
 
@@ -148,9 +149,87 @@ void warn_places(Binder& binder) {
   }
   if (scenario.transport.kind == TransportKind::kFluid) {
     const Json& given = binder.document["transport"];
-    if (given.contains("window_bytes") || scenario.transport.streams != 1 ||
+    if (given.contains("window_bytes") || given.contains("loss_rate") ||
+        given.contains("mss_bytes") || scenario.transport.streams != 1 ||
         scenario.transport.setup_s > 0.0) {
-      binder.warn("W04", "/transport: window_bytes, streams and setup cannot matter with fluid");
+      binder.warn("W04",
+                  "/transport: window_bytes, loss_rate, mss_bytes, streams and setup cannot matter "
+                  "with fluid");
+    }
+  }
+}
+
+// Whether a cap binds on no pair: `cap_Bps(trip)` against ports, own limit and the window.
+template <class Cap>
+bool never_binds(const Scenario& scenario, Cap cap_Bps) {
+  const std::vector<double> trips_s = scenario.round_trips_s();
+  for (std::size_t i = 0; i < trips_s.size(); ++i) {
+    const Link& link = scenario.links[i];
+    const double rate_Bps =
+        std::min({scenario.regions[static_cast<std::size_t>(link.from)].up_Bps,
+                  scenario.regions[static_cast<std::size_t>(link.to)].down_Bps, link.capacity_Bps,
+                  scenario.transport.window_cap_Bps(trips_s[i])});
+    if (cap_Bps(trips_s[i]) < rate_Bps) return false;
+  }
+  return true;
+}
+
+void warn_loss(Binder& binder) {
+  const Scenario& scenario = binder.scenario;
+  const Transport& transport = scenario.transport;
+  if (transport.kind != TransportKind::kTcp) return;
+  if (transport.loss_rate <= 0.0) {
+    if (!binder.document["transport"].contains("mss_bytes")) return;
+    return binder.warn("W30", "/transport/mss_bytes: cannot matter without loss_rate");
+  }
+  const std::vector<double> trips_s = scenario.round_trips_s();
+  if (std::all_of(trips_s.begin(), trips_s.end(), [](double trip_s) { return trip_s <= 0.0; })) {
+    return binder.warn("W30", "/transport/loss_rate: cannot matter, every round trip is 0");
+  }
+  if (never_binds(scenario, [&](double trip_s) { return transport.loss_cap_Bps(trip_s); })) {
+    binder.warn("W29",
+                "/transport/loss_rate: cannot matter, its cap is above ports, pairs and window");
+  }
+}
+
+bool sends_control(const Scenario& scenario) {
+  return !scenario.regions.empty() &&
+         std::any_of(scenario.protocols.begin(), scenario.protocols.end(), [](const auto& row) {
+           return row.family == Family::kDiloco && row.exchange && !row.ideal_network;
+         });
+}
+
+bool may_copy_states(const Scenario& scenario) {
+  return may_break(scenario) ||
+         std::any_of(scenario.learners.begin(), scenario.learners.end(),
+                     [](const Learner& learner) { return learner.start_s > 0.0; });
+}
+
+void warn_transport(Binder& binder) {
+  const Scenario& scenario = binder.scenario;
+  const Transport& transport = scenario.transport;
+  const std::vector<double> trips_s = scenario.round_trips_s();
+  if (transport.rtt_bias &&
+      std::all_of(trips_s.begin(), trips_s.end(), [&](double s) { return s == trips_s[0]; })) {
+    binder.warn("W28", "/transport/rtt_bias: cannot matter, all round trips are equal");
+  }
+  warn_loss(binder);
+  const bool shared = transport.control.rate == ControlRate::kShared;
+  if (transport.control.rate != ControlRate::kLatencyOnly && !sends_control(scenario)) {
+    binder.warn("W31", "/transport/control: cannot matter, no row sends reports");
+  }
+  for (std::size_t of = 0; of < kFlowClassNames.size(); ++of) {
+    const double cap_Bps = transport.class_cap_Bps[of];
+    if (cap_Bps >= kUnlimited) continue;
+    const std::string pointer =
+        "/transport/caps/" + std::string(kFlowClassNames[of]) + "_gbps: cannot matter, ";
+    const auto is = static_cast<FlowClass>(of);
+    if (is == FlowClass::kControl && !shared) {
+      binder.warn("W31", pointer + "it needs control with rate shared");
+    } else if (is == FlowClass::kRecovery && !may_copy_states(scenario)) {
+      binder.warn("W31", pointer + "no learner is lost or comes later");
+    } else if (never_binds(scenario, [cap_Bps](double) { return cap_Bps; })) {
+      binder.warn("W29", pointer + "it is above ports, pairs and window");
     }
   }
 }
@@ -302,9 +381,12 @@ void check_facts(const Binder& binder) {
 
 void add_warnings(Binder& binder, const std::vector<std::string>& assumed) {
   warn_places(binder);
+  warn_transport(binder);
   warn_model(binder);
-  for (const Protocol& protocol : binder.scenario.protocols)
+  for (const Protocol& protocol : binder.scenario.protocols) {
     warn_protocol(binder, protocol);
+    warn_wire(binder, protocol);
+  }
   warn_trained_fragments(binder);
   warn_chance(binder);
   warn_faults_idle(binder);

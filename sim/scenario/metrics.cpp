@@ -15,6 +15,7 @@ const std::vector<std::string>& known_metrics() {
                                     "goodput",
                                     "uptime",
                                     "compute_utilization",
+                                    "compute_utilization_whole_periods",
                                     "hidden_share",
                                     "hidden_share_outside_faults",
                                     "merged_share",
@@ -70,6 +71,8 @@ const std::vector<std::string>& known_metrics() {
     }
     all.emplace_back("wan.links.*.bytes");
     all.emplace_back("wan.links.*.capacity_bytes");
+    all.emplace_back("wan.control.*.sent");
+    all.emplace_back("wan.control.*.timed_out");
     return all;
   }();
   return metrics;

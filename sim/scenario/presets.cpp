@@ -18,14 +18,15 @@ Json diloco_values(int period, int fragments, int overlap, const Json& quorum, c
           {"grace", grace(rule)},        {"learner_waits", waits},
           {"on_loss", on_loss},          {"all_reduce", "hierarchical_ring"},
           {"syncer", "sharded"},         {"in_flight", 1},
-          {"exchange", "on"}};
+          {"exchange", "on"},            {"anatomy", "whole_step"},
+          {"channel", "fifo"},           {"fragmentation", "balanced"}};
 }
 
 std::map<std::string, Json> make_presets() {
   const Json lock_step = {
-      {"all_reduce", "hierarchical_ring"}, {"buckets", 64}, {"backward_share", 2.0 / 3.0},
-      {"exchange", "on"}};
-  const Json one_place = {{"buckets", 64}, {"backward_share", 2.0 / 3.0}};
+      {"all_reduce", "hierarchical_ring"}, {"anatomy", "buckets"}, {"channel", "fifo"},
+      {"accumulate_steps", 1},             {"exchange", "on"}};
+  const Json one_place = {{"anatomy", "buckets"}, {"accumulate_steps", 1}};
   return {
       {"data_parallel", lock_step},
       {"data_parallel_elastic", lock_step},
@@ -60,6 +61,9 @@ std::string refused_key(const std::string& preset, const std::string& key) {
   static const std::vector<std::string> of_all = {"about", "preset", "only_islands"};
   if (std::find(of_all.begin(), of_all.end(), key) != of_all.end()) return {};
   if (key == "recovery" && preset != "ideal") return {};
+  if (key == "buckets" || key == "backward_share") return {};   // a matter of the anatomy
+  if (key == "wire" && preset != "ideal") return {};
+  if (key == "offsets" && !is_data_parallel(preset)) return {};
   if (preset_values(preset).contains(key)) return {};
   if (preset == "ideal" && (key == "recovery" || key == "all_reduce")) {
     return key + " has no meaning for ideal: one place, no faults";

@@ -84,7 +84,7 @@ They name settings that cannot matter, or that deserve a second look, and stay w
 | W01 | DiLoCo family with one learner: outer steps have nobody to merge with |
 | W02 | a grace window beside a quorum of all learners |
 | W03 | several seeds, and nothing random |
-| W04 | window, streams or setup with the fluid transport |
+| W04 | window, loss, streams or setup with the fluid transport |
 | W05 | memory of a slice exactly full (less than 1 % to spare) |
 | W06 | the paper's recovery within H steps is out of reach of the slowest port |
 | W07 | a fault that is one scripted event |
@@ -104,6 +104,12 @@ They name settings that cannot matter, or that deserve a second look, and stay w
 | W25 | spares, and no slice ever breaks |
 | W26 | a fault whose targets take part in no row |
 | W27 | a scripted fault after the end of the run |
+| W28 | rtt_bias, and all round trips are equal |
+| W29 | a cap by loss or of a class that is above ports, pairs and window |
+| W30 | loss_rate beside round trips of 0, or mss_bytes without it |
+| W31 | control messages, or a cap of a class, and nothing of that kind is sent |
+| W32 | more fragments than steps in the period: those of one step travel together |
+| W33 | channel shared, and one piece is on the wire at a time |
 )";
 
 // Text in a cell of a table.

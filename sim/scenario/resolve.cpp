@@ -224,7 +224,7 @@ Json resolve_either(const Node& node, const Json& value, const std::string& poin
   for (const NodePtr& choice : node.choices) {
     if (!has_type(*choice, value)) continue;
     Json result = resolve(*choice, value, pointer, out);
-    if (!result.is_string() || node.shorthand.empty()) return result;
+    if (result.is_structured() || node.shorthand.empty()) return result;
     Json spelt_out = Json::object();
     for (const std::string& name : node.shorthand)
       spelt_out[name] = result;

@@ -1,5 +1,8 @@
 #include "sim/scenario/scenario.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "sim/base/random.hpp"
 
 namespace skerry {
@@ -11,16 +14,46 @@ std::vector<Tensor> transformer_tensors(int layers, double width, double ffn, do
   for (int i = 0; i < layers; ++i) {
     const std::string layer = "layer" + std::to_string(i) + ".";
     for (const char* matrix : {"q", "k", "v", "o"}) {
-      tensors.push_back({layer + matrix, width * width, false});
+      tensors.push_back({layer + matrix, width * width, false, i});
     }
-    tensors.push_back({layer + "w_in", width * ffn, false});
-    tensors.push_back({layer + "w_out", ffn * width, false});
-    tensors.push_back({layer + "norm1", width, false});
-    tensors.push_back({layer + "norm2", width, false});
+    tensors.push_back({layer + "w_in", width * ffn, false, i});
+    tensors.push_back({layer + "w_out", ffn * width, false, i});
+    tensors.push_back({layer + "norm1", width, false, i});
+    tensors.push_back({layer + "norm2", width, false, i});
   }
   tensors.push_back({"final_norm", width, false});
   if (!tied) tensors.push_back({"output_head", vocabulary * width, false});
   return tensors;
+}
+
+double Transport::window_cap_Bps(double trip_s) const {
+  if (kind != TransportKind::kTcp || window_bytes <= 0.0 || trip_s <= 0.0) return kUnlimited;
+  return streams * window_bytes / trip_s;
+}
+
+double Transport::loss_cap_Bps(double trip_s) const {
+  if (kind != TransportKind::kTcp || loss_rate <= 0.0 || trip_s <= 0.0) return kUnlimited;
+  return streams * mss_bytes / trip_s * std::sqrt(1.5 / loss_rate);
+}
+
+double Transport::cap_Bps(double trip_s, FlowClass of) const {
+  return std::min({class_cap_Bps[static_cast<std::size_t>(of)], window_cap_Bps(trip_s),
+                   loss_cap_Bps(trip_s)});
+}
+
+std::vector<double> Scenario::round_trips_s() const {
+  std::vector<double> one_way_s(regions.size() * regions.size(), -1.0);
+  const auto place = [this](int from, int to) {
+    return static_cast<std::size_t>(from) * regions.size() + static_cast<std::size_t>(to);
+  };
+  for (const Link& link : links)
+    one_way_s[place(link.from, link.to)] = link.latency_one_way_s;
+  std::vector<double> trips_s;
+  for (const Link& link : links) {
+    const double back_s = one_way_s[place(link.to, link.from)];
+    trips_s.push_back(link.latency_one_way_s + (back_s < 0.0 ? link.latency_one_way_s : back_s));
+  }
+  return trips_s;
 }
 
 int Scenario::link_between(int from_region, int to_region) const {

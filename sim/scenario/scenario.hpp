@@ -6,10 +6,12 @@
 // that ties everywhere are broken the same way ("learner order" = order of `learners`).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/units.hpp"
@@ -34,13 +36,42 @@ struct Link {
 
 enum class TransportKind { kFluid, kTcp };
 
-// fluid: rate = max-min share of ports and links. tcp: besides, a flow never exceeds
-// streams × window_bytes / round-trip time, and each transfer first pays setup_s.
+// What a flow is for; each class may have a cap of its own.
+enum class FlowClass : std::uint8_t { kExchange, kRecovery, kControl };
+inline constexpr std::array<std::string_view, 3> kFlowClassNames{"exchange", "recovery", "control"};
+
+// How control messages (reports, decisions) travel. kLatencyOnly: they are infinitely thin.
+// kReserved: latency + bytes / reserved_Bps, beside the ports and without contention. kShared: a
+// flow of class control on the ports and links, given up timeout_s after it was sent.
+enum class ControlRate { kLatencyOnly, kReserved, kShared };
+struct Control {
+  ControlRate rate = ControlRate::kLatencyOnly;
+  double bytes = 1024.0;
+  double reserved_Bps = kUnlimited;
+  double timeout_s = kNever;
+};
+
+// fluid: rate = max-min share of ports and links. tcp: besides, a flow never exceeds its window and
+// loss caps, and each transfer first pays setup_s.
 struct Transport {
   TransportKind kind = TransportKind::kFluid;
-  double window_bytes = 0.0;
+  double window_bytes = 0.0;  // of one stream; 0 = no limit
   int streams = 1;
   double setup_s = 0.0;
+  double loss_rate = 0.0;  // probability that a packet is lost; 0 = no limit by loss
+  double mss_bytes = 1460.0;
+  bool rtt_bias = false;  // shares of a bottleneck ∝ 1 / round trip instead of equal
+  std::array<double, 3> class_cap_Bps{kUnlimited, kUnlimited, kUnlimited};  // by FlowClass
+  Control control = {};
+
+  // What one flow over a round trip of trip_s can reach at most; kUnlimited = no cap. The least of
+  // its class's cap and, with tcp and trip_s > 0, of
+  //   window: streams × window / trip
+  //   loss:   streams × MSS / trip × √(3/2) / √p, p the loss rate (Mathis, Semke, Mahdavi and Ott
+  //           1997: periodic loss, every packet acknowledged)
+  double cap_Bps(double trip_s, FlowClass of) const;
+  double window_cap_Bps(double trip_s) const;
+  double loss_cap_Bps(double trip_s) const;
 };
 
 // ---------------------------------------------------------------- learners
@@ -67,14 +98,16 @@ struct Tensor {
   std::string name;
   double parameters = 0.0;
   bool embedding = false;
+  int layer = -1;  // −1: before the first layer (embedding) or after the last (head, final norm)
 };
 
 // The large model whose time and bytes are charged. `tensors` is empty when only `parameters` was
-// given: fragments are then equal, and the result says so.
+// given: fragments are then equal, and the result says so. With `parameters` and `layers` each layer
+// is one tensor, all equal.
 struct ChargedModel {
   std::vector<Tensor> tensors;
   double parameters = 0.0;  // 0 when the scenario has no charged model: nothing is sent
-  int layers = 0;           // the shape behind `tensors`; 0 when only `parameters` was given
+  int layers = 0;           // 0 when only `parameters` was given; width 0: layers without a shape
   double width = 0.0, ffn = 0.0, vocabulary = 0.0;
   bool tied = true;
   double tokens_per_learner_step = 0.0;
@@ -130,6 +163,25 @@ enum class Grace { kOff, kSlack };
 enum class LearnerWaits { kNoWait, kAtOverlap };
 enum class SyncerPlace { kSharded, kCentral };
 
+// Where in a step the network finds something to send, and what needs the result. kWholeStep: all of
+// it at the end of the step. kBuckets: equal parts, one after the other over the backward pass. kLayers:
+// the backward pass of a layer (for its activations, then for its weights) makes that layer's part; the
+// next forward pass of the layer needs it. Results of the first two are needed before a step begins.
+enum class Anatomy { kWholeStep, kBuckets, kLayers };
+enum class Fragmentation { kBalanced, kStridedLayers, kConsecutiveLayers };
+
+// What an exchange puts on the wire and what it costs beside it. Rates are parameters a second,
+// kUnlimited = no time.
+struct WireFormat {
+  double bits_per_parameter = 16.0;
+  double overhead_bytes_share = 0.0;   // bytes × (1 + this)
+  double sync_fixed_s = 0.0;           // once per exchange
+  double setup_s = 0.0;                // before the first exchange over a set of regions
+  double quantise_per_s = kUnlimited;  // before the wire and again behind it
+  double host_copy_per_s = kUnlimited; // from the chips to the host, before the wire
+  double merge_per_s = kUnlimited;     // behind it
+};
+
 struct Protocol {
   std::string name;    // the row's name
   std::string preset;  // data_parallel, data_parallel_elastic, diloco, streaming_diloco,
@@ -141,17 +193,28 @@ struct Protocol {
   bool exchange = true;  // false: nothing is sent and nobody waits for anybody (fault studies)
   AllReduce all_reduce = AllReduce::kHierarchicalRing;
   int star_region = 0;  // hub of kStar
+  std::vector<int> ring_order;  // regions of a hierarchical ring in this order; empty: as first seen
   Recovery recovery;
   OnLoss on_loss = OnLoss::kWait;
+  WireFormat wire;
+
+  // what a step looks like from the network
+  Anatomy anatomy = Anatomy::kWholeStep;
+  int buckets = 64;  // of kBuckets
+  double backward_share = 2.0 / 3.0;
+  bool channel_shared = false;  // pieces flow together; false: one after the other (FIFO)
 
   // data-parallel
   bool elastic = false;
-  int buckets = 64;  // gradient buckets overlapped with the backward pass
-  double backward_share = 2.0 / 3.0;
+  int accumulate_steps = 1;  // forward and backward passes before one gradient reduction
 
   // DiLoCo family (names of the paper)
   int sync_period_steps = 24;  // H, syncer clock
-  int fragments = 24;          // P
+  int fragments = 24;          // P, or the clocks at which one is due when P is more: what falls due
+                               // together travels together
+  std::vector<std::vector<int>> due_together;  // of the P fragments asked for, per exchanged fragment
+  std::vector<int> due_slots;  // per exchanged fragment: due when t mod H is this; ascending
+  Fragmentation fragmentation = Fragmentation::kBalanced;
   int overlap_steps = 2;       // τ
   int quorum = 1;              // K, 1 ≤ K ≤ M
   Grace grace = Grace::kSlack;
@@ -344,6 +407,8 @@ struct Scenario {
   // index into `links` of the directed pair, or -1 (no route). from == to gives -1: it is local and
   // free.
   int link_between(int from_region, int to_region) const;
+  // Of each link: latency there and back, seconds; a pair without a way back counts its own twice.
+  std::vector<double> round_trips_s() const;
 };
 
 // What the speed spread multiplies step_s of a learner by in the run with this seed: uniform in

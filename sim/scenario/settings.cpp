@@ -78,7 +78,7 @@ void put(const Node& node, Json& place, const std::vector<std::string>& parts, s
     put(*next, place[index], parts, i + 1, under(pointer, part), value);
     return;
   }
-  if (place.is_string()) {
+  if (place.is_string() || (place.is_number() && !node.shorthand.empty())) {
     Json spelt_out = Json::object();
     for (const std::string& name : node.shorthand)
       spelt_out[name] = place;

@@ -66,7 +66,7 @@ struct Node {
 
   std::vector<std::string> words;      // kWord: the strings allowed; kFlag: "true", "false"
   std::vector<NodePtr> choices;        // either: of distinct JSON types
-  std::vector<std::string> shorthand;  // either: a bare string stands for an object with these keys
+  std::vector<std::string> shorthand;  // either: a bare value stands for an object with these keys
 };
 
 // Field of a key, and of a duration family. The object that they go into gets `about` by itself.

@@ -14,6 +14,8 @@ NodePtr charged_model_spec();
 NodePtr protocols_spec();
 // With defaults: the scenario's own. Without: what one protocol overrides.
 NodePtr recovery_spec(bool with_defaults);
+NodePtr all_reduce_spec();
+std::vector<Field> step_fields();  // of a protocol: what its steps put on the wire
 NodePtr faults_spec();
 NodePtr training_spec();
 NodePtr expect_spec();

@@ -52,24 +52,76 @@ NodePtr links_spec() {
   return node;
 }
 
+namespace {
+
+NodePtr caps_spec() {
+  return object({
+      key("exchange_gbps", positive(1e6, "Gbit/s"),
+          "Most that one flow of an exchange or reduction gets.")
+          .note("no cap"),
+      key("recovery_gbps", positive(1e6, "Gbit/s"),
+          "Most that one flow of a state copy, or of fragments that were missed, gets.")
+          .note("no cap"),
+      key("control_gbps", positive(1e6, "Gbit/s"),
+          "Most that one control message gets; needs control with rate shared.")
+          .note("no cap"),
+  });
+}
+
+NodePtr control_spec() {
+  return object({
+      key("rate", word({"reserved", "shared"}),
+          "reserved: a message takes latency + bytes / reserved_gbps, beside the ports and without "
+          "contention. shared: it is a flow among the others, given up after timeout; the result "
+          "counts those, and the table names the pairs.")
+          .required(),
+      key("bytes", positive(1e12, "bytes"), "Size of one message.").defaults(1024.0).assumed(),
+      key("reserved_gbps", positive(1e6, "Gbit/s"), "Rate of each message, reserved only.")
+          .note("none; required with reserved"),
+      duration("timeout", 0.0, true,
+               "From the sending of a message to its being given up, shared only; above every "
+               "latency.")
+          .note("none; required with shared"),
+  });
+}
+
+}  // namespace
+
 NodePtr transport_spec() {
   return either(
       {word({"fluid", "tcp"}),
        object({
            key("kind", word({"fluid", "tcp"}),
                "fluid: flows get the max-min share of ports and links at once. tcp: besides, a "
-               "flow "
-               "never exceeds streams x window_bytes / round trip, and each transfer pays setup "
+               "flow never exceeds streams x window_bytes / round trip nor, with loss, streams x "
+               "mss_bytes / round trip x sqrt(3/2) / sqrt(loss_rate), and each transfer pays setup "
                "first.")
                .required(),
            key("window_bytes", positive(1e15, "bytes"),
-               "Window of one stream. An untuned pair behaves like 3e6 to 4194304. tcp needs it.")
-               .note("none; required with tcp"),
+               "Window of one stream. An untuned pair behaves like 3e6 to 4194304. tcp needs it, or "
+               "loss_rate.")
+               .note("no window"),
+           key("loss_rate", share(false, false),
+               "Probability that a packet is lost, tcp only (Mathis, Semke, Mahdavi, Ott 1997: "
+               "steady loss, every packet acknowledged).")
+               .note("no cap by loss"),
+           key("mss_bytes", positive(1e6, "bytes"), "Payload of a packet, beside loss_rate.")
+               .note("1460"),
            key("streams", integer(1, 1e6),
                "Parallel streams of one flow: multiplies its cap, not its share.")
                .defaults(1),
            duration("setup", 0.0, false, "Time before the first byte of every transfer.")
                .defaults(0.0),
+           key("rtt_bias", flag(),
+               "Flows that meet in a bottleneck get shares in proportion to 1 / round trip, as TCP "
+               "does, instead of equal ones; with either kind. Needs round trips above 0, the "
+               "longest at most 1,000 times the shortest.")
+               .note("false"),
+           key("caps", caps_spec(), "A cap on each single flow of a class, with either kind.")
+               .note("none"),
+           key("control", control_spec(),
+               "How reports and decisions travel, with either kind.")
+               .note("latency only: infinitely thin"),
        })},
       {"kind"});
 }
@@ -132,21 +184,23 @@ NodePtr speed_spread_spec() {
 
 NodePtr charged_model_spec() {
   std::vector<std::vector<std::string>> groups;
-  for (const char* shape : {"layers", "width", "ffn", "vocabulary", "tied"}) {
+  for (const char* shape : {"width", "ffn", "vocabulary", "tied"}) {
     groups.push_back({"parameters", shape});
   }
   return object(
       {
           key("layers", integer(1, 10000),
               "Transformer layers: q, k, v, o, two feed-forward matrices, two norms.")
-              .note("give the shape (layers, width, vocabulary) or `parameters` alone"),
-          key("width", integer(1, 1e6), "Model width.").note("required with layers"),
+              .note("give the shape (layers, width, vocabulary) or `parameters`, then with layers: equal "
+                    "ones"),
+          key("width", integer(1, 1e6), "Model width.").note("required unless `parameters` is given"),
           key("ffn", integer(1, 1e7), "Width of the feed-forward part.").note("4 x width"),
           key("vocabulary", integer(1, 1e8), "Words of the embedding.")
-              .note("required with layers"),
+              .note("required unless `parameters` is given"),
           key("tied", flag(), "Whether the output head is the embedding.").defaults(true),
           key("parameters", positive(1e15),
-              "Parameters when the shape does not matter; fragments are then equal."),
+              "Parameters when the shape does not matter: fragments are equal parts, or with layers sets "
+              "of equal layers."),
           key("tokens_per_learner_step", positive(1e12, "tokens"),
               "Tokens of one inner step of one learner.")
               .required(),

@@ -35,7 +35,8 @@ std::vector<Field> diloco_fields() {
       key("sync_period_steps", integer(1, 1e9, "steps of the syncer's clock"),
           "H: every fragment is exchanged once in so many steps."),
       key("fragments", integer(1, 1e5),
-          "P: parts of the model, sets of whole tensors. At most H and at most the tensors.")
+          "P: parts of the model, sets of whole tensors. At most the tensors; beyond H those that fall due "
+          "together travel together.")
           .note("the preset's, or less when H or the tensors are fewer"),
       key("overlap_steps", integer(0, 1e9, "steps of the syncer's clock"),
           "tau: steps from sending a fragment to needing its result; rounds in flight. Below H; 0 "
@@ -55,7 +56,8 @@ std::vector<Field> diloco_fields() {
           "sharded: one shard beside each learner, all-reduce between them. central: one place, "
           "star."),
       key("in_flight", integer(1, 1e5),
-          "Fragments on the wire at once; they leave in clock order."),
+          "Fragments on the wire at once; they leave in clock order.")
+          .note("the preset's; all with channel shared"),
   };
 }
 
@@ -150,9 +152,7 @@ NodePtr protocols_spec() {
       key("only_islands", array_of(free_text(200), 1, 4096, true),
           "Groups or learners that take part; '*' stands for any run of characters.")
           .note("all; best_region: the region with most tokens/s"),
-      key("all_reduce",
-          either({word({"ring", "hierarchical_ring", "star"}),
-                  object({key("star_at", name_text(), "Region of the hub.").required()})}),
+      key("all_reduce", all_reduce_spec(),
           "Over the learners' regions. hierarchical_ring: first inside each region, free there. "
           "star: its hub is the region of the first learner unless star_at names one.")
           .note("hierarchical_ring"),
@@ -161,11 +161,8 @@ NodePtr protocols_spec() {
           "taken as perfect, so a crash costs a learner of the DiLoCo family its step in progress "
           "only. Not with training.")
           .note("on"),
-      key("buckets", integer(1, 1e5), "Gradient buckets that leave during the backward pass.")
-          .note("64"),
-      key("backward_share", share(true, true), "Share of a step that is backward pass.")
-          .note("2/3"),
   };
+  for (Field& field : step_fields()) fields.push_back(std::move(field));
   for (Field field : diloco_fields()) {
     if (field.default_note.empty()) field.default_note = "the preset's";
     fields.push_back(std::move(field));

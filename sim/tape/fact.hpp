@@ -193,6 +193,14 @@ struct Wire {
   double capacity_bytes = 0;   // ∫ capacity dt over the run; kUnlimited = no own limit
 };
 
+// Control messages of one directed pair over the run, written at the end when transport.control is
+// given.
+struct Control {
+  std::string name;            // "us-west1>us-east5"
+  std::int64_t sent = 0;
+  std::int64_t timed_out = 0;  // of those: given up
+};
+
 // Last fact. reason: "tokens", "simulated", "cap".
 struct End {
   double t = 0;

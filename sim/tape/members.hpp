@@ -221,6 +221,14 @@ struct Kind<fact::Wire> {
 };
 
 template <>
+struct Kind<fact::Control> {
+  static constexpr std::string_view name = "control";
+  static constexpr auto members =
+      std::tuple{SKERRY_MEMBER(Control, name), SKERRY_MEMBER(Control, sent),
+                 SKERRY_MEMBER(Control, timed_out)};
+};
+
+template <>
 struct Kind<fact::End> {
   static constexpr std::string_view name = "end";
   static constexpr auto members =

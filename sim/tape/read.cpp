@@ -184,6 +184,13 @@ bool read_line(Tape& tape, Line& line, bool first) {
     tape.end = members_of<fact::End>(line);
     return true;
   }
+  if (name == tape_file::Kind<fact::Control>::name) {
+    tape.controls.push_back(members_of<fact::Control>(line));
+    const fact::Control& control = tape.controls.back();
+    if (control.timed_out > control.sent) line.refuse("more messages timed out than were sent");
+    return false;
+  }
+  if (!tape.controls.empty()) line.refuse("'" + std::string(name) + "' after a 'control'");
   if (name == tape_file::Kind<fact::Wire>::name) {
     tape.wires.push_back(members_of<fact::Wire>(line));
     return false;

@@ -3,7 +3,7 @@
 // File: JSON lines, one object a fact, "f" names the kind ("steps", "pull", …), members named and
 // ordered as in fact.hpp, no spaces. Doubles in shortest round-trip form, whole ones below 2^53 as
 // plain digits; null is "never" or "no limit", where a member can mean that. First line is Start
-// with "skerry":"tape/1", then the facts, then the wires, last is End: a file without End is not a
+// with "skerry":"tape/1", then the facts, the wires and the controls, last is End: a file without End is not a
 // tape. There is one text for one tape: what the reader accepts, the writer writes, byte for byte,
 // and reading gives back the same bits.
 #pragma once
@@ -22,6 +22,7 @@ struct Tape {
   fact::Start start;
   std::vector<Fact> facts;  // in order of writing; dates never decrease except for spans (t0)
   std::vector<fact::Wire> wires;
+  std::vector<fact::Control> controls;
   fact::End end;
 
   template <class F>

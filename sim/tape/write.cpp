@@ -134,6 +134,8 @@ void write_tape(const Tape& tape, const TapeSink& sink) {
   }
   for (const fact::Wire& wire : tape.wires)
     writer.line(wire);
+  for (const fact::Control& control : tape.controls)
+    writer.line(control);
   writer.line(tape.end);
   writer.flush();
 }

@@ -8,6 +8,7 @@
 
 #include "kernels/parallel.hpp"
 #include "sim/base/error.hpp"
+#include "sim/scenario/balanced.hpp"
 #include "sim/cost/cost.hpp"
 #include "sim/train/curve.hpp"
 #include "sim/train/plan.hpp"

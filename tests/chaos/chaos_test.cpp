@@ -11,14 +11,21 @@
 
 #include "sim/base/random.hpp"
 #include "sim/scenario/load.hpp"
+#include "sim/train/plan.hpp"
 #include "tests/sim/protocols/worlds.hpp"
 
 using namespace worlds;
 
 namespace {
 
-const std::vector<std::string> kPresets{"data_parallel", "data_parallel_elastic", "diloco",
-                                        "streaming_diloco", "decoupled_diloco"};
+// Presets, and what they send before their steps have ended.
+const std::vector<std::string> kRows{
+    "data_parallel", "data_parallel_elastic", "diloco", "streaming_diloco", "decoupled_diloco",
+    R"(data_parallel_elastic "anatomy":"layers","channel":"shared")",
+    R"(streaming_diloco "anatomy":"layers","fragmentation":"strided_layers","fragments":8)",
+    R"(streaming_diloco "anatomy":"layers","channel":"shared","overlap_steps":0,"fragments":4)",
+    R"(diloco "anatomy":"buckets","buckets":5)",
+    R"(decoupled_diloco "anatomy":"layers")"};
 
 // What can break, as JSON without its dates.
 const std::vector<std::string> kBlows{
@@ -54,9 +61,12 @@ std::string fault(std::size_t blow, double at_s, double for_s) {
 }
 
 // One line: three regions, four learners of which two share a region, 40 steps of each.
-std::string scenario(const std::string& preset, const std::string& faults) {
+std::string scenario(const std::string& row, const std::string& faults) {
+  const std::string preset = row.substr(0, row.find(' '));
+  const std::string keys = preset == row ? "" : row.substr(preset.size() + 1);
   const bool diloco = preset.find("diloco") != std::string::npos;
-  const std::string period = diloco ? R"("sync_period_steps":8)" : "";
+  const std::string period = std::string(diloco ? R"("sync_period_steps":8)" : "") +
+                             (diloco && !keys.empty() ? "," : "") + keys;
   const std::string saves =
       preset == "data_parallel" ? R"("checkpoint_every_s":60,)" : R"("checkpoint_every":"never",)";
   return R"({"skerry":"scenario/1","stop":{"tokens":1.6e5,"max_simulated_h":28},)"
@@ -66,7 +76,8 @@ std::string scenario(const std::string& preset, const std::string& faults) {
          R"("islands":{"a":{"region":"ra","count":2,"chips":8,"slices":2,"step_s":10},)"
          R"("b":{"region":"rb","count":1,"chips":8,"slices":2,"step_s":11},)"
          R"("c":{"region":"rc","count":1,"chips":8,"slices":2,"step_s":10}},)"
-         R"("charged_model":{"parameters":5e8,"tokens_per_learner_step":1000},)"
+         R"("charged_model":{"parameters":5e8,)" + std::string(keys.empty() ? "" : R"("layers":12,)") +
+         R"("tokens_per_learner_step":1000},)"
          R"("protocols":{")" + preset + R"(":{)" + period + R"(}},)"
          R"("recovery":{"detection_s":3,"hang_detection_s":30,"restart_s":20,"checkpoint_save_s":5,)" +
          saves + R"("checkpoint_restore_s":10},)" +
@@ -111,8 +122,8 @@ std::string everybody_goes_on(const Tape& tape, double repaired_s) {
   return "";
 }
 
-void survives(const std::string& preset, const std::string& faults, double repaired_s) {
-  const std::string line = scenario(preset, faults);
+void survives(const std::string& row, const std::string& faults, double repaired_s) {
+  const std::string line = scenario(row, faults);
   CAPTURE(line);
   try {
     const Scenario s = load_scenario_text(line, "chaos", ".").scenario;
@@ -122,7 +133,9 @@ void survives(const std::string& preset, const std::string& faults, double repai
     CHECK(tape.end.reason == "tokens");
     CHECK(summary.closure_chip_seconds < 1e-9);
     CHECK(lost(summary, Cause::kOther) <= 0.01 * summary.chip_seconds_total);
-    CHECK(outer_steps_are_whole(tape, std::max(1, p.overlap_steps)) == "");
+    const int in_steps = p.anatomy == Anatomy::kWholeStep ? 0 : 1;
+    CHECK(outer_steps_are_whole(tape, std::max(1, p.overlap_steps + in_steps)) == "");
+    if (p.family == Family::kDiloco) train::make_plan(s, tape);   // throws when facts do not fit together
     CHECK(everybody_goes_on(tape, repaired_s) == "");
   } catch (const std::exception& error) {
     FAIL_CHECK(std::string(error.what()));
@@ -130,8 +143,8 @@ void survives(const std::string& preset, const std::string& faults, double repai
 }
 
 // Dates of the facts of the calm run, the middles of its merges, and a moment after each.
-std::vector<double> dates(const std::string& preset) {
-  const Scenario s = load_scenario_text(scenario(preset, ""), "calm", ".").scenario;
+std::vector<double> dates(const std::string& row) {
+  const Scenario s = load_scenario_text(scenario(row, ""), "calm", ".").scenario;
   const Tape tape = simulate(s, 0, 1, "hash", {});
   std::set<double> found;
   const auto add = [&](double t) {
@@ -153,20 +166,20 @@ std::vector<double> dates(const std::string& preset) {
 }
 
 // About `runs` of all pairs of a date and a blow, evenly.
-void beat(const std::string& preset, std::size_t runs) {
-  const std::vector<double> all = dates(preset);
+void beat(const std::string& row, std::size_t runs) {
+  const std::vector<double> all = dates(row);
   const std::size_t pairs = all.size() * kBlows.size();
   REQUIRE(pairs >= 300);
   for (std::size_t i = 0; i < runs; ++i) {
     const std::size_t pair = i * pairs / runs;
     const double at_s = all[pair / kBlows.size()];
-    survives(preset, "\"x\":" + fault(pair % kBlows.size(), at_s, 40), at_s + 70);
+    survives(row, "\"x\":" + fault(pair % kBlows.size(), at_s, 40), at_s + 70);
   }
 }
 
-void two_blows(const std::string& preset, std::size_t a, double at_a, std::size_t b, double at_b,
+void two_blows(const std::string& row, std::size_t a, double at_a, std::size_t b, double at_b,
                double for_s) {
-  survives(preset, "\"x\":" + fault(a, at_a, for_s) + ",\"y\":" + fault(b, at_b, for_s),
+  survives(row, "\"x\":" + fault(a, at_a, for_s) + ",\"y\":" + fault(b, at_b, for_s),
            std::max(at_a, at_b) + for_s + 30);
 }
 
@@ -178,27 +191,31 @@ TEST_CASE("DiLoCo under every blow") { beat("diloco", 400); }
 TEST_CASE("Streaming DiLoCo under every blow") { beat("streaming_diloco", 500); }
 TEST_CASE("Decoupled DiLoCo under every blow") { beat("decoupled_diloco", 700); }
 
+TEST_CASE("steps in pieces under every blow") {
+  for (std::size_t i = 5; i < kRows.size(); ++i) beat(kRows[i], 300);
+}
+
 TEST_CASE("a thousand random pairs of blows") {
   RandomStream random(7, "chaos", 0);
   for (int i = 0; i < 1000; ++i) {
     const std::size_t a = random.below(kBlows.size()), b = random.below(kBlows.size());
     const double at_a = 30 + 200 * random.uniform(), at_b = 30 + 200 * random.uniform();
-    two_blows(kPresets[static_cast<std::size_t>(i) % kPresets.size()], a, at_a, b, at_b,
+    two_blows(kRows[static_cast<std::size_t>(i) % kRows.size()], a, at_a, b, at_b,
               5 + 115 * random.uniform());
   }
 }
 
 // Hours: chaos_test --no-skip -tc='every*'
 TEST_CASE("every blow at every date" * doctest::skip()) {
-  for (const std::string& preset : kPresets) beat(preset, dates(preset).size() * kBlows.size());
+  for (const std::string& row  : kRows) beat(row, dates(row).size() * kBlows.size());
 }
 
 TEST_CASE("every pair of blows at many distances" * doctest::skip()) {
-  for (const std::string& preset : kPresets) {
+  for (const std::string& row  : kRows) {
     for (std::size_t a = 0; a < kBlows.size(); ++a) {
       for (std::size_t b = 0; b < kBlows.size(); ++b) {
         for (double gap_s = -60; gap_s <= 60; gap_s += 7.3) {
-          two_blows(preset, a, 125.3, b, 125.3 + gap_s, 45);
+          two_blows(row, a, 125.3, b, 125.3 + gap_s, 45);
         }
       }
     }

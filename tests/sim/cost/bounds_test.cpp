@@ -1,4 +1,5 @@
 // Closed forms against published numbers and against step by step replays of what they sum up.
+#include "sim/cost/anatomy.hpp"
 #include "sim/cost/bounds.hpp"
 
 #include <algorithm>
@@ -27,6 +28,19 @@ double step_by_buckets(double step_s, double backward, int n, double bucket_s, d
   return wire_free;
 }
 
+// Of one byte each.
+std::vector<Piece> buckets(double backward, int n) {
+  Protocol row;
+  row.family = Family::kDataParallel;
+  row.anatomy = Anatomy::kBuckets;
+  row.buckets = n;
+  row.backward_share = backward;
+  row.wire.bits_per_parameter = 8.0;
+  ChargedModel model;
+  model.parameters = n;
+  return exchange_pieces(model, row).front();
+}
+
 }  // namespace
 
 TEST_CASE("a data-parallel step is the replay of its buckets") {
@@ -37,7 +51,7 @@ TEST_CASE("a data-parallel step is the replay of its buckets") {
     const int n = 1 + static_cast<int>(random.below(100));
     const double bucket_s = 2.0 * step_s / n * random.uniform();
     const double lead_s = random.uniform();
-    CHECK(data_parallel_step_s(step_s, backward, n, bucket_s, lead_s) ==
+    CHECK(step_s + late_s(buckets(backward, n), {}, step_s, 0, {lead_s, 0.0, bucket_s}) ==
           doctest::Approx(step_by_buckets(step_s, backward, n, bucket_s, lead_s)).epsilon(1e-12));
   }
 }
@@ -64,23 +78,24 @@ TEST_CASE("port and step are inverse") {
     const double volume = 1e9 * (0.1 + random.uniform());
     const int n = 1 + static_cast<int>(random.below(100));
     const double port = data_parallel_port_Bps(volume, step_s, backward, n, wanted_s);
-    CHECK(data_parallel_step_s(step_s, backward, n, volume / n / port, 0.0) ==
+    CHECK(step_s + late_s(buckets(backward, n), {}, step_s, 0, {0.0, 0.0, volume / n / port}) ==
           doctest::Approx(wanted_s).epsilon(1e-9));
   }
 }
 
 TEST_CASE("the shortest period of learners that wait") {
   // H = 24 steps of 1 s. One fragment at tau = 0: 24 + 10 s.
-  CHECK(shortest_period_s(1.0, 24, 0, true, {10.0}, 10.0) == doctest::Approx(34.0));
+  CHECK(shortest_period_s(1.0, 24, 0, true, {10.0}, {10.0}, 10.0) == doctest::Approx(34.0));
   // Two fragments, 12 steps apart, tau = 2: each is 10 - 2 s late: 24 + 16.
-  CHECK(shortest_period_s(1.0, 24, 2, true, {10.0, 10.0}, 20.0) == doctest::Approx(40.0));
+  CHECK(shortest_period_s(1.0, 24, 2, true, {10.0, 10.0}, {8.0, 8.0}, 20.0) == doctest::Approx(40.0));
   // 24 fragments of 0.9 s hide, of 1.5 s take turns: 36 s on the wire.
-  CHECK(shortest_period_s(1.0, 24, 2, true, std::vector<double>(24, 0.9), 21.6) ==
+  const std::vector<double> hidden(24, 0.0);
+  CHECK(shortest_period_s(1.0, 24, 2, true, std::vector<double>(24, 0.9), hidden, 21.6) ==
         doctest::Approx(24.0));
-  CHECK(shortest_period_s(1.0, 24, 2, true, std::vector<double>(24, 1.5), 30.0) ==
+  CHECK(shortest_period_s(1.0, 24, 2, true, std::vector<double>(24, 1.5), hidden, 30.0) ==
         doctest::Approx(36.0));
   // Several at once: only their bytes count, 30 s.
-  CHECK(shortest_period_s(1.0, 24, 2, false, std::vector<double>(24, 1.5), 30.0) ==
+  CHECK(shortest_period_s(1.0, 24, 2, false, std::vector<double>(24, 1.5), hidden, 30.0) ==
         doctest::Approx(30.0));
 }
 

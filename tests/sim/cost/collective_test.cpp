@@ -8,6 +8,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/random.hpp"
+#include "sim/cost/anatomy.hpp"
 #include "sim/cost/cost.hpp"
 
 using namespace skerry;
@@ -92,9 +93,7 @@ TEST_CASE("B3: a fragment every step at H = 24 cannot need less than its bytes")
   const struct {
     double utilization, gbps;
   } rows[] = {{0.50, 5.0 / 3.0}, {0.75, 2.5}, {0.90, 3.0}, {0.95, 19.0 / 6.0}, {0.99, 3.3}};
-  ChargedModel model;
-  model.parameters = 5e9;
-  const double fragment = fragment_bytes(model, 24).at(0);
+  const double fragment = wire_bytes({}, 5e9 / 24);
   for (const auto& row : rows) {
     CHECK(ring_s(2, row.gbps, fragment) == doctest::Approx(1.0 / row.utilization).epsilon(1e-9));
     CHECK(ring_s(2, row.gbps * 0.99, fragment) > 1.0 / row.utilization);
@@ -102,12 +101,9 @@ TEST_CASE("B3: a fragment every step at H = 24 cannot need less than its bytes")
 }
 
 TEST_CASE("B4: 12B, H = P = 24, a star whose hub does not limit, one learner a region") {
-  ChargedModel model;
-  model.parameters = 12e9;
-  const double bf16 = fragment_bytes(model, 24).at(0);
+  const double bf16 = wire_bytes({}, 12e9 / 24);
   CHECK(bf16 == 1e9);  // 192 Gbit / 24 = 8 Gbit
-  model.wire_bits_per_parameter = 4.0;
-  const double int4 = fragment_bytes(model, 24).at(0);
+  const double int4 = wire_bytes({.bits_per_parameter = 4.0}, 12e9 / 24);
 
   // Up and down are different directions of a port: in a steady run they overlap, so the longer one
   // counts.

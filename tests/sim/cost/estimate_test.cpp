@@ -17,6 +17,7 @@ Protocol row(const std::string& name, Family family, int learners) {
   Protocol p;
   p.name = p.preset = name;
   p.family = family;
+  if (family == Family::kDataParallel) p.anatomy = Anatomy::kBuckets;
   for (int m = 0; m < learners; ++m)
     p.learners.push_back(m);
   return p;
@@ -51,6 +52,11 @@ Scenario places(const std::vector<double>& gbps, double parameters, double step_
   return s;
 }
 
+void set_bits(Scenario& s, double bits) {
+  s.charged.wire_bits_per_parameter = bits;
+  for (Protocol& row : s.protocols) row.wire.bits_per_parameter = bits;
+}
+
 double gbps(double rate_Bps) {
   return gbps_from_bytes_per_s(rate_Bps);
 }
@@ -71,7 +77,7 @@ TEST_CASE("one sync of a 7B model at 1 Gbit/s") {
   for (const auto& [sites, bits, seconds] : std::vector<std::tuple<std::size_t, double, double>>{
            {2, 32, 224}, {2, 16, 112}, {2, 8, 56}, {2, 4, 28}, {4, 16, 168}, {8, 16, 196}}) {
     Scenario s = places(std::vector<double>(sites, 1.0), 7e9, 1.0);
-    s.charged.wire_bits_per_parameter = bits;
+    set_bits(s, bits);
     const Estimate known = estimate(s);
     CHECK(known.rows[1].all_reduce_s == doctest::Approx(seconds).epsilon(1e-12));
     CHECK(known.rows[0].sync_s_mean == doctest::Approx(seconds).epsilon(1e-12));
@@ -93,7 +99,7 @@ TEST_CASE("one copy of a 12B model, and latency on top") {
   for (const auto& [rate, bits, seconds] : std::vector<std::tuple<double, double, double>>{
            {2, 16, 96}, {5, 16, 38.4}, {2, 4, 24}, {5, 4, 9.6}}) {
     Scenario s = places({rate, rate}, 12e9, 1.0, 0.05);
-    s.charged.wire_bits_per_parameter = bits;
+    set_bits(s, bits);
     const Estimate known = estimate(s);
     CHECK(known.rows[0].copy_s == doctest::Approx(seconds + 0.05).epsilon(1e-12));
     // Ring of two: 2 (2 - 1) hops of 50 ms ahead of the bytes.
@@ -136,7 +142,7 @@ TEST_CASE("smallest port by conservation: the published setting at H = 24") {
   }
   // Headline cell: eight sites, int4: 1.75 x 20 / 24 = 1.458; x 0.95 = 1.39 Gbit/s.
   Scenario eight = places(std::vector<double>(8, 1.0), 5e9, 1.0);
-  eight.charged.wire_bits_per_parameter = 4.0;
+  set_bits(eight, 4.0);
   CHECK(gbps(estimate(eight).rows[1].needed_Bps) * 0.95 == doctest::Approx(1.3854).epsilon(1e-4));
 }
 

@@ -8,7 +8,9 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/random.hpp"
+#include "sim/cost/anatomy.hpp"
 #include "sim/cost/cost.hpp"
+#include "sim/scenario/balanced.hpp"
 
 using namespace skerry;
 
@@ -28,6 +30,16 @@ std::vector<double> loads(const std::vector<double>& sizes, int fragments) {
 
 double most(const std::vector<double>& v) {
   return *std::max_element(v.begin(), v.end());
+}
+
+std::vector<double> bytes_of(const ChargedModel& model, int fragments, const WireFormat& wire) {
+  Protocol row;
+  row.fragments = fragments;
+  std::vector<double> bytes;
+  for (const double parameters : fragment_parameters(model, row)) {
+    bytes.push_back(wire_bytes(wire, parameters));
+  }
+  return bytes;
 }
 
 // The least possible maximum, by trying every placement of tensor `i` and those after it.
@@ -142,7 +154,7 @@ TEST_CASE("12.12B parameters in 24 fragments of about 505 M each") {
 
   // bf16: two bytes a parameter. Mean 12,118,000,640 / 24 = 504.9 M; the largest is 524.288 M, 3.8
   // % above.
-  const std::vector<double> bytes = fragment_bytes(model, 24);
+  const std::vector<double> bytes = bytes_of(model, 24, {});
   for (std::size_t f = 0; f < 24; ++f)
     CHECK(bytes[f] == 2.0 * expected[f]);
   CHECK(most(bytes) == 1'048'576'000.0);
@@ -155,13 +167,12 @@ TEST_CASE("bytes follow the wire's bits; a model without tensors has equal fragm
   // 12e9 × 16 / 8 = 24e9 bytes, 1e9 in each of 24; recovery 3 × 24e9.
   CHECK(model_wire_bytes(model) == 24e9);
   CHECK(recovery_bytes(model) == 72e9);
-  CHECK(fragment_bytes(model, 24) == std::vector<double>(24, 1e9));
+  CHECK(bytes_of(model, 24, {}) == std::vector<double>(24, 1e9));
   model.wire_bits_per_parameter = 4.0;
   CHECK(model_wire_bytes(model) == 6e9);
-  CHECK(fragment_bytes(model, 24) == std::vector<double>(24, 2.5e8));
+  const WireFormat int4{.bits_per_parameter = 4.0};
+  CHECK(bytes_of(model, 24, int4) == std::vector<double>(24, 2.5e8));
 
-  ChargedModel small = model_12b();
-  small.wire_bits_per_parameter = 4.0;
-  const std::vector<double> bytes = fragment_bytes(small, 7);
+  const std::vector<double> bytes = bytes_of(model_12b(), 7, int4);
   CHECK(std::accumulate(bytes.begin(), bytes.end(), 0.0) == 12'118'000'640.0 / 2.0);
 }

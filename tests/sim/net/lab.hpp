@@ -38,9 +38,9 @@ inline Target link(int index) {
 inline constexpr int kUp = 0, kDown = 1;
 
 inline Task<void> move_at(Engine& engine, Network& net, double date, int from, int to, double bytes,
-                          double* end) {
+                          double* end, FlowClass of = FlowClass::kExchange) {
   co_await until(engine, date);
-  co_await net.transfer(from, to, bytes);
+  co_await net.transfer(from, to, bytes, of);
   *end = engine.now();
 }
 
@@ -66,10 +66,11 @@ struct Lab {
       : scenario(asked), net(engine, scenario, ideal, on_cut) {}
 
   // → index of the transfer's end in `ends` (−1 = not ended)
-  std::size_t move(double date, int from, int to, double bytes) {
+  std::size_t move(double date, int from, int to, double bytes,
+                   FlowClass of = FlowClass::kExchange) {
     ends.push_back(-1.0);
     processes.emplace_back(engine, "move",
-                           move_at(engine, net, date, from, to, bytes, &ends.back()));
+                           move_at(engine, net, date, from, to, bytes, &ends.back(), of));
     return ends.size() - 1;
   }
   void change(double date, Target target, double factor) {

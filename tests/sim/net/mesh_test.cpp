@@ -1,5 +1,6 @@
 // Random flows over random networks whose capacity changes, against an exact reference of our own:
-// event-driven, progressive filling, no SimGrid.
+// event-driven, progressive filling, no SimGrid. With rtt_bias a flow's weight is 1 / its round
+// trip, and a cap is a wire that the flow has to itself.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -40,9 +41,9 @@ class Reference {
     }
     for (const Link& link : plan.scenario.links)
       capacity_.push_back(link.capacity_Bps);
-    factor_.assign(capacity_.size(), 1.0);
     for (const FlowPlan& flow : plan.flows)
       add(flow);
+    factor_.assign(capacity_.size(), 1.0);
   }
 
   std::vector<double> ends() {
@@ -82,7 +83,7 @@ class Reference {
     double start_s, left;
     std::vector<std::size_t> wires;
     bool begun = false, done = false, stopped = false;
-    double rate = 0.0, end_s = -1.0;
+    double rate = 0.0, end_s = -1.0, weight = 1.0;
   };
 
   void add(const FlowPlan& flow) {
@@ -91,11 +92,16 @@ class Reference {
     const std::size_t regions = plan_.scenario.regions.size();
     const std::size_t pair = from * (regions - 1) + to - (to > from ? 1 : 0);
     state.start_s += plan_.scenario.links[pair].latency_one_way_s;
-    state.wires = {2 * from, 2 * to + 1, 2 * regions + pair};
+    state.wires = {2 * from, 2 * to + 1, 2 * regions + pair, capacity_.size()};
+    const double trip_s = plan_.scenario.round_trips_s()[pair];
+    const Transport& transport = plan_.scenario.transport;
+    if (transport.rtt_bias) state.weight = 1.0 / trip_s;
+    capacity_.push_back(transport.cap_Bps(trip_s, FlowClass::kExchange));
     flows_.push_back(state);
   }
 
-  // Max-min shares: give every flow the same, until a wire is full; freeze its flows; go on.
+  // Max-min shares: give every flow the same for its weight, until a wire is full; freeze its
+  // flows; go on.
   void fill() {
     std::vector<double> free(capacity_.size());
     for (std::size_t i = 0; i < free.size(); ++i)
@@ -115,7 +121,7 @@ class Reference {
       std::vector<double> users(free.size(), 0.0);
       for (const State* flow : open) {
         for (std::size_t w : flow->wires)
-          users[w] += 1.0;
+          users[w] += flow->weight;
       }
       std::size_t tightest = 0;
       double share = kNever;
@@ -128,9 +134,9 @@ class Reference {
       REQUIRE(share < kNever);
       for (State* flow : open) {
         if (std::count(flow->wires.begin(), flow->wires.end(), tightest) == 0) continue;
-        flow->rate = share;
+        flow->rate = share * flow->weight;
         for (std::size_t w : flow->wires)
-          free[w] -= share;
+          free[w] -= flow->rate;
       }
       std::erase_if(open, [](const State* flow) { return flow->rate > 0.0; });
     }
@@ -169,7 +175,8 @@ double between(RandomStream& random, double low, double high) {
 
 // Four regions, ports of 1 to 5 Gbit/s, four pairs with their own capacity, 200 flows of 1 MB to 2
 // GB in 100 s, 40 changes of capacity, and with `cuts` 20 cuts of a port or pair for some seconds.
-Plan random_plan(std::uint64_t seed, bool cuts) {
+// `biased`: shares by round trip, and a cap by loss that some flows reach.
+Plan random_plan(std::uint64_t seed, bool cuts, bool biased) {
   RandomStream random(seed, "test.mesh", cuts ? 1 : 0);
   Plan plan;
   std::vector<double> up, down;
@@ -179,7 +186,11 @@ Plan random_plan(std::uint64_t seed, bool cuts) {
   }
   plan.scenario = mesh(up, down, 0.0);
   for (Link& one : plan.scenario.links)
-    one.latency_one_way_s = between(random, 0.0, 0.05);
+    one.latency_one_way_s = between(random, biased ? 0.001 : 0.0, 0.05);
+  if (biased) {
+    plan.scenario.transport = {.kind = TransportKind::kTcp, .streams = 16, .loss_rate = 1e-5};
+    plan.scenario.transport.rtt_bias = true;
+  }
   std::vector<int> limited;
   for (int i = 0; i < 4; ++i) {
     limited.push_back(static_cast<int>(random.below(12)));
@@ -213,8 +224,12 @@ Plan random_plan(std::uint64_t seed, bool cuts) {
 
 TEST_CASE("random meshes agree with the exact max-min reference to a nanosecond") {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-    for (bool cuts : {false, true}) {
-      const Plan plan = random_plan(seed, cuts);
+    for (const auto& [cuts, biased] : std::vector<std::pair<bool, bool>>{
+             {false, false}, {true, false}, {false, true}, {true, true}}) {
+      CAPTURE(seed);
+      CAPTURE(cuts);
+      CAPTURE(biased);
+      const Plan plan = random_plan(seed, cuts, biased);
       Lab lab(plan.scenario);
       double total = 0.0;
       for (const ChangePlan& c : plan.changes)

@@ -259,7 +259,7 @@ TEST_CASE("mark and repeat add copies of what moved in between") {
     net.mark();                          // in the middle of the first flow
     co_await net.transfer(1, 0, 250e6);  // 2 s
     net.note_moved();
-    net.repeat(4.0);                     // nine copies of the step, not of the copies
+    net.repeat(4.0);  // nine copies of the step, not of the copies
     net.repeat(5.0);
   };
   Process p(lab.engine, "p", body(lab.engine, lab.net));

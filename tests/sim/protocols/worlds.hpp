@@ -61,6 +61,7 @@ inline Protocol protocol(const Scenario& s, const std::string& preset) {
   p.quorum = 1;
   if (preset == "data_parallel" || preset == "data_parallel_elastic") {
     p.family = Family::kDataParallel;
+    p.anatomy = Anatomy::kBuckets;
     p.elastic = preset == "data_parallel_elastic";
   }
   if (preset == "decoupled_diloco") p.on_loss = OnLoss::kContinue;

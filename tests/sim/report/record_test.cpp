@@ -18,6 +18,7 @@ RunRecord full_record() {
   r.summary.merged_share = 0.875;
   r.summary.wan = {1e12, "b.up", 0.5};
   r.summary.wires = {{"b.up", 1e12, 2e12}, {"a>b", 5, kUnlimited}};
+  r.summary.controls = {{"a>b", 3400, 12}, {"b>a", 3400, 0}};
   r.summary.faults.planned = 3;
   r.summary.faults.hit = 2;
   r.summary.faults.by_kind = {{"slice_down", 3}};

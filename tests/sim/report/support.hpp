@@ -12,6 +12,7 @@ inline Protocol protocol(const std::string& name, Family family) {
   p.name = name;
   p.preset = name;
   p.family = family;
+  if (family == Family::kDataParallel) p.anatomy = Anatomy::kBuckets;
   p.learners = {0, 1};
   return p;
 }

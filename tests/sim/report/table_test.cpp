@@ -168,6 +168,25 @@ TEST_CASE("the terminal table fits 100 columns and says what it must") {
   CHECK(holds(terminal_table(r), "FLAGGED: decoupled_diloco seed 1: 3.0 %"));
 }
 
+TEST_CASE("control messages that starved are counted over the seeds and named") {
+  Scenario s = testing::scenario({1, 2});
+  s.transport.control = {.rate = ControlRate::kShared, .bytes = 2048.0, .timeout_s = 2.0};
+  std::vector<RunRecord> records;
+  for (const std::uint64_t seed : std::vector<std::uint64_t>{1, 2}) {
+    records.push_back(record(s.protocols[0].name, seed, 1e3));
+    records.push_back(record("decoupled_diloco", seed, 1e3));
+    records.back().summary.controls = {{"us-west1>us-central1", 1700, 6}, {"a>b", 9, 0}};
+  }
+  const std::string table = terminal_table(results_of(s, records));
+  CHECK(holds(table, "control messages of 2,048 bytes among the flows"));
+  CHECK(holds(table, "control messages starved, timed out after 2 s:"));
+  CHECK(holds(table, "12 of 3,400 on us-west1>us-central1 (decoupled_diloco)"));
+  CHECK_FALSE(holds(table, "a>b"));
+  for (RunRecord& one : records)
+    one.summary.controls.clear();
+  CHECK_FALSE(holds(terminal_table(results_of(s, records)), "starved"));
+}
+
 TEST_CASE("the fault plan is counted against its nominal rate") {
   Scenario s = testing::scenario({1, 2});
   Fault chips;

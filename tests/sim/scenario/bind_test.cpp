@@ -160,6 +160,51 @@ TEST_CASE("transport: fluid by default, tcp with its window, useless keys warned
   CHECK(warns(load(document).scenario, "W04"));
 }
 
+TEST_CASE("transport: loss, shares by round trip, caps of classes, control messages") {
+  Json document = base();
+  CHECK_FALSE(load(document).scenario.transport.rtt_bias);
+  document["transport"] = {
+      {"kind", "tcp"},
+      {"loss_rate", 1e-4},
+      {"rtt_bias", true},
+      {"caps", {{"recovery_gbps", 0.5}}},
+      {"control", {{"rate", "shared"}, {"timeout_s", 2}}}};
+  const Loaded loaded = load(document);
+  const Transport& transport = loaded.scenario.transport;
+  CHECK(transport.window_bytes == 0.0);
+  CHECK(transport.loss_rate == 1e-4);
+  CHECK(transport.mss_bytes == 1460.0);
+  CHECK(transport.rtt_bias);
+  CHECK(transport.class_cap_Bps[1] == 62.5e6);
+  CHECK(transport.class_cap_Bps[0] == kUnlimited);
+  CHECK(transport.control.rate == ControlRate::kShared);
+  CHECK(transport.control.bytes == 1024.0);
+  CHECK(transport.control.timeout_s == 2.0);
+  const auto& assumed = loaded.scenario.calibrated_keys;
+  CHECK(std::count(assumed.begin(), assumed.end(), "/transport/control/bytes") == 1);
+  // Two regions have one round trip; nobody is lost or late.
+  CHECK(warns(loaded.scenario, "W28"));
+  CHECK(warns(loaded.scenario, "W31"));
+  CHECK_FALSE(warns(loaded.scenario, "W29"));
+  CHECK_FALSE(warns(loaded.scenario, "W30"));
+}
+
+TEST_CASE("transport: caps that nothing reaches are warned of") {
+  Json document = base();
+  const auto warned = [&document](const char* code, const Json& transport) {
+    document["transport"] = transport;
+    return warns(load(document).scenario, code);
+  };
+  CHECK(warned("W29", {{"kind", "tcp"}, {"loss_rate", 1e-12}, {"streams", 1000}}));
+  CHECK(warned("W29", {{"kind", "fluid"}, {"caps", {{"exchange_gbps", 1000}}}}));
+  CHECK_FALSE(warned("W29", {{"kind", "fluid"}, {"caps", {{"exchange_gbps", 0.1}}}}));
+  CHECK(warned("W31", {{"kind", "fluid"}, {"caps", {{"control_gbps", 0.1}}}}));
+  CHECK(warned("W30", {{"kind", "tcp"}, {"window_bytes", 1e6}, {"mss_bytes", 9000}}));
+  CHECK(warned("W04", {{"kind", "fluid"}, {"loss_rate", 1e-3}}));
+  document["links"]["us-west1<>us-east5"]["latency_one_way_s"] = 0;
+  CHECK(warned("W30", {{"kind", "tcp"}, {"loss_rate", 1e-3}}));
+}
+
 TEST_CASE("settings that cannot matter are warned of, others are not") {
   const Scenario quiet = load(base()).scenario;
   CAPTURE(quiet.warnings.size());

@@ -106,6 +106,11 @@ inline Tape any_tape(std::uint64_t seed, std::uint64_t facts) {
   for (std::uint64_t i = random.below(4); i > 0; --i) {
     tape.wires.push_back(any_fact<fact::Wire>(random));
   }
+  for (std::uint64_t i = random.below(4); i > 0; --i) {
+    tape.controls.push_back(any_fact<fact::Control>(random));
+    fact::Control& control = tape.controls.back();
+    if (control.timed_out > control.sent) std::swap(control.timed_out, control.sent);
+  }
   tape.end = any_fact<fact::End>(random);
   return tape;
 }
@@ -130,7 +135,13 @@ bool same_fact(const F& a, const F& b) {
 
 inline bool same_tape(const Tape& a, const Tape& b) {
   if (!same_fact(a.start, b.start) || !same_fact(a.end, b.end)) return false;
-  if (a.facts.size() != b.facts.size() || a.wires.size() != b.wires.size()) return false;
+  if (a.facts.size() != b.facts.size() || a.wires.size() != b.wires.size() ||
+      a.controls.size() != b.controls.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < a.controls.size(); ++i) {
+    if (!same_fact(a.controls[i], b.controls[i])) return false;
+  }
   for (std::size_t i = 0; i < a.wires.size(); ++i) {
     if (!same_fact(a.wires[i], b.wires[i])) return false;
   }

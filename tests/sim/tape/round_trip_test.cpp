@@ -41,6 +41,7 @@ TEST_CASE("one short tape, line by line") {
   tape.add(fact::Close{1, 0.5, 0.125, 9, -1, 8});
   tape.add(fact::Overwrite{3, 24, 25, -1, 7, 23, true});
   tape.wires.push_back({"us-east5>us-west1", 1e15, kUnlimited});
+  tape.controls.push_back({"us-east5>us-west1", 3400, 12});
   tape.end = {86400, 1.65e10, "tokens"};
   CHECK(tape_to_jsonl(tape) ==
         R"({"f":"start","skerry":"tape/1","protocol":"decoupled_diloco",)"
@@ -64,6 +65,8 @@ TEST_CASE("one short tape, line by line") {
         "\n"
         R"({"f":"wire","name":"us-east5>us-west1","bytes":1000000000000000,"capacity_bytes":null})"
         "\n"
+        R"({"f":"control","name":"us-east5>us-west1","sent":3400,"timed_out":12})"
+        "\n"
         R"({"f":"end","t":86400,"tokens":16500000000,"reason":"tokens"})"
         "\n");
   CHECK(same_tape(tape_from_jsonl(tape_to_jsonl(tape), "t"), tape));
@@ -83,6 +86,7 @@ TEST_CASE("no member of a fact is missing from the file") {
   check_all(std::make_index_sequence<std::variant_size_v<Fact>>());
   check_no_member_forgotten<fact::Start>();
   check_no_member_forgotten<fact::Wire>();
+  check_no_member_forgotten<fact::Control>();
   check_no_member_forgotten<fact::End>();
 }
 

@@ -27,6 +27,8 @@ const std::string kFault = R"({"f":"fault","t":7,"until":null,"factor":1,"kind":
                            "\n";
 const std::string kWire = R"({"f":"wire","name":"a.up","bytes":1,"capacity_bytes":null})"
                           "\n";
+const std::string kControl = R"({"f":"control","name":"a>b","sent":3,"timed_out":3})"
+                             "\n";
 const std::string kEnd = R"({"f":"end","t":9,"tokens":5,"reason":"tokens"})"
                          "\n";
 const std::string kGood = kStart + kSteps + kPhase + kFault + kWire + kEnd;
@@ -74,6 +76,11 @@ TEST_CASE("a file that is cut, continued or begun elsewhere") {
   check_refused(kEnd, "line 1", "not 'start'");
   check_refused(kStart + kStart + kEnd, "line 2", "second 'start'");
   check_refused(kStart + kWire + kSteps + kEnd, "line 3", "after a 'wire'");
+  check_refused(kStart + kControl + kWire + kEnd, "line 3", "after a 'control'");
+  check_refused(kStart + kControl + kSteps + kEnd, "line 3", "after a 'control'");
+  check_refused(kStart + R"({"f":"control","name":"a>b","sent":3,"timed_out":4})" + "\n" + kEnd,
+                "line 2", "more messages timed out");
+  CHECK(refusal(kStart + kWire + kControl + kControl + kEnd) == "");
   check_refused(kStart + "\n" + kEnd, "line 2", "the end of the line");
   check_refused("\xef\xbb\xbf" + kGood, "line 1", "expected");
   check_refused(edited("tape/1", "tape/2"), "line 1", "tape/1");

@@ -8,6 +8,7 @@
 
 #include "sim/base/random.hpp"
 #include "sim/cost/cost.hpp"
+#include "sim/scenario/balanced.hpp"
 #include "sim/train/replay.hpp"
 #include "sim/train/trainer.hpp"
 #include "tests/sim/train/tapes.hpp"
