@@ -83,6 +83,12 @@ double phase_seconds(const Scenario& scenario, const std::vector<CollectiveFlow>
     link[link_index(scenario, flow.from_region, flow.to_region)] += flow.bytes;
   }
   double seconds = 0.0;
+  const std::vector<double> trips_s = scenario.round_trips_s();
+  for (const CollectiveFlow& flow : flows) {
+    const double trip_s = trips_s[link_index(scenario, flow.from_region, flow.to_region)];
+    seconds = std::max(seconds,
+                       flow.bytes / scenario.transport.cap_Bps(trip_s, FlowClass::kExchange));
+  }
   for (std::size_t r = 0; r < up.size(); ++r) {
     seconds = std::max(seconds, up[r] / scenario.regions[r].up_Bps);
     seconds = std::max(seconds, down[r] / scenario.regions[r].down_Bps);

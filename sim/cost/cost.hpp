@@ -49,8 +49,8 @@ Collective all_reduce(const Scenario& scenario, AllReduce kind, int star_region,
 Collective all_reduce(const Scenario& scenario, const Protocol& row,
                       const std::vector<int>& regions_of_members, double payload_bytes);
 
-// Seconds that a collective needs on idle ports, fluid transport: lead + per phase the most over
-// all ports and links of (bytes through it / its capacity).
+// Seconds that a collective needs on idle ports: lead + per phase the most over all ports and links of
+// (bytes through it / its capacity) and all flows of (bytes / cap of the transport).
 double ideal_seconds(const Scenario& scenario, const Collective& collective);
 
 // ---------------------------------------------------------------- checks and bounds

@@ -186,29 +186,6 @@ int data_parallel_row(const Scenario& scenario) {
   return -1;
 }
 
-// Data-parallel over the same learners, all ports equal, latency not counted.
-void add_data_parallel_port(const Scenario& scenario, const Protocol& row, RowEstimate& out) {
-  Protocol lock = row;
-  if (row.family != Family::kDataParallel) {
-    lock = Protocol{};
-    lock.family = Family::kDataParallel;
-    lock.anatomy = Anatomy::kBuckets;
-    lock.learners = row.learners;
-    lock.all_reduce = AllReduce::kHierarchicalRing;
-    lock.wire.bits_per_parameter = scenario.charged.wire_bits_per_parameter;
-  }
-  if (lock.anatomy == Anatomy::kLayers) lock.buckets = scenario.charged.layers;
-  if (row.ideal_network || !row.exchange) return;
-  const RowTraffic traffic = traffic_of(scenario, lock);
-  if (traffic.unit.first.empty()) return;
-  double volume = 0.0;
-  for (const PortEstimate& port : ports_of(scenario, traffic, out.step_s))
-    volume = std::max(volume, port.bytes_per_step);
-  out.data_parallel_port_Bps =
-      data_parallel_port_Bps(volume, out.step_s, lock.backward_share, lock.buckets,
-                             out.tokens_per_step / (kSameSpeed * out.tokens_per_s_limit));
-}
-
 RowEstimate row_estimate(const Scenario& scenario, const Protocol& row) {
   RowEstimate out;
   out.protocol = row.name;
@@ -219,7 +196,7 @@ RowEstimate row_estimate(const Scenario& scenario, const Protocol& row) {
   add_step(scenario, row, out);
   add_bytes(scenario, row, traffic, out);
   add_limits(scenario, row, traffic, out);
-  add_data_parallel_port(scenario, row, out);
+  out.data_parallel_port_Bps = lock_step_port_Bps(scenario, row, out.tokens_per_s_limit);
   add_stop(scenario, row, out);
   out.recovery = recovery_of(scenario, row, traffic, out);
   out.checkpoint = checkpoint_of(scenario, row);
@@ -258,6 +235,30 @@ std::vector<LinkEstimate> links_in_use(const Scenario& scenario) {
 }
 
 }  // namespace
+
+std::optional<double> lock_step_port_Bps(const Scenario& scenario, const Protocol& row,
+                                         double tokens_per_s) {
+  Protocol lock = row;
+  if (row.family != Family::kDataParallel) {
+    lock = Protocol{};
+    lock.family = Family::kDataParallel;
+    lock.anatomy = Anatomy::kBuckets;
+    lock.learners = row.learners;
+    lock.all_reduce = AllReduce::kHierarchicalRing;
+    lock.wire.bits_per_parameter = scenario.charged.wire_bits_per_parameter;
+  }
+  if (lock.anatomy == Anatomy::kLayers) lock.buckets = scenario.charged.layers;
+  if (row.ideal_network || !row.exchange) return std::nullopt;
+  const RowTraffic traffic = traffic_of(scenario, lock);
+  if (traffic.unit.first.empty()) return std::nullopt;
+  RowEstimate step;
+  add_step(scenario, lock, step);
+  double volume = 0.0;
+  for (const PortEstimate& port : ports_of(scenario, traffic, step.step_s))
+    volume = std::max(volume, port.bytes_per_step);
+  return data_parallel_port_Bps(volume, step.step_s, lock.backward_share, lock.buckets,
+                                step.tokens_per_step / (kSameSpeed * tokens_per_s));
+}
 
 Estimate estimate(const Scenario& scenario) {
   Estimate out;

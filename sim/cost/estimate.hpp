@@ -2,7 +2,7 @@
 // room for a recovery, checkpoint advice. Pure arithmetic on the scenario; nothing fails here and
 // no fault is drawn.
 //
-// Ideal times are those of idle ports (ideal_seconds); with tcp a flow's cap and the set-up count
+// Ideal times are those of idle ports (ideal_seconds), with the caps of the transport; its set-up counts
 // too, but not for recoveries. Steps are those of the row's slowest learner, without speed spread.
 // kNever and kUnlimited stand for "never" and "no limit".
 #pragma once
@@ -119,5 +119,11 @@ struct Estimate {
 };
 
 Estimate estimate(const Scenario& scenario);
+
+// The rate that every port needs so that data-parallel (64 buckets, hierarchical ring, the charged
+// model's bits; a data-parallel row as it is) over the row's learners does 95 % of `tokens_per_s`, latency
+// not counted. kUnlimited when its slowest learner is too slow for that; null when nothing is sent.
+std::optional<double> lock_step_port_Bps(const Scenario& scenario, const Protocol& row,
+                                         double tokens_per_s);
 
 }  // namespace skerry

@@ -185,7 +185,15 @@ std::optional<RecoveryEstimate> recovery_of(const Scenario& scenario, const Prot
   if (!copies || traffic.unit.first.empty() || traffic.regions.size() < 2) return {};
   const double copy = model_wire_bytes(scenario.charged);
   int slowest = traffic.regions.front();
-  const auto down = [&](int r) { return scenario.regions[static_cast<std::size_t>(r)].down_Bps; };
+  const auto down = [&](int r) {   // a copy comes over one flow of the least capped pair
+    double cap_Bps = 0.0;
+    for (const int other : traffic.regions) {
+      if (other == r) continue;
+      cap_Bps = std::max(cap_Bps, scenario.transport.cap_Bps(round_trip_s(scenario, other, r),
+                                                             FlowClass::kRecovery));
+    }
+    return std::min(scenario.regions[static_cast<std::size_t>(r)].down_Bps, cap_Bps);
+  };
   for (const int region : traffic.regions) {
     if (down(region) < down(slowest)) slowest = region;
   }

@@ -8,6 +8,7 @@
 
 #include "sim/base/units.hpp"
 #include "sim/report/layout.hpp"
+#include "sim/report/row_text.hpp"
 #include "sim/report/notes.hpp"
 
 namespace skerry {
@@ -255,16 +256,15 @@ const char* collective_name(const Protocol& row) {
                                               : "hierarchical ring";
 }
 
-std::string head_of(const Protocol& row) {
+std::string head_of(const Protocol& row, const ChargedModel& model) {
   std::string text = row.name;
   if (row.preset != row.name) text += " (" + row.preset + ")";
   text += std::string(": ") + collective_name(row);
   if (row.family == Family::kDiloco) {
     text += fmt::format(", H {}, {} fragments, overlap {} steps", row.sync_period_steps,
                         row.fragments, row.overlap_steps);
-  } else if (row.exchange && !row.ideal_network) {
-    text += fmt::format(", {} buckets", row.buckets);
   }
+  if (row.exchange && !row.ideal_network) text += wire_text(row, model);
   return wrapped_sentence(text);
 }
 
@@ -308,7 +308,7 @@ std::string estimate_text(const Scenario& scenario, const Estimate& estimate) {
   if (scenario.charged.parameters > 0) text += line_of("model:", model_cells(scenario.charged));
   text += table_of("memory per island", memory_of(estimate));
   for (std::size_t i = 0; i < estimate.rows.size(); ++i) {
-    text += "\n" + head_of(scenario.protocols[i]);
+    text += "\n" + head_of(scenario.protocols[i], scenario.charged);
     for (const auto& [section, cells] : sections_of(estimate.rows[i]))
       text += line_of(section + ":", cells);
     text += table_of("port or link", joined(ports_of(estimate.rows[i])));

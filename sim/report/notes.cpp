@@ -7,6 +7,7 @@
 
 #include "sim/cost/anatomy.hpp"
 #include "sim/cost/cost.hpp"
+#include "sim/cost/estimate.hpp"
 #include "sim/report/layout.hpp"
 #include "sim/report/number_text.hpp"
 
@@ -136,6 +137,22 @@ std::string byte_bound(const Scenario& s) {
   return wrapped("bytes alone bound x base, without faults, by:", items);
 }
 
+// What stands beside every ratio: the network that lock-step would need instead.
+std::string lock_step_ports(const Scenario& s, const std::vector<Row>& rows) {
+  std::vector<std::string> items;
+  for (const Row& row : rows) {
+    const Protocol& p = s.protocols.at(std::size_t(row.index));
+    if (row.seeds == 0 || p.family != Family::kDiloco || !(row.tokens_per_s > 0)) continue;
+    const auto port_Bps = lock_step_port_Bps(s, p, row.tokens_per_s);
+    if (!port_Bps) continue;
+    items.push_back(*port_Bps < kUnlimited
+                        ? fmt::format("{} {:.3g}", row.protocol, gbps_from_bytes_per_s(*port_Bps))
+                        : row.protocol + " none is enough");
+  }
+  if (items.empty()) return "";
+  return wrapped("Gbit/s of equal ports at which data-parallel does 95 % of their tokens/s:", items);
+}
+
 std::string best_region(const Results& results, const std::vector<Row>& rows) {
   const Row* single = nullptr;
   const Row* best = nullptr;
@@ -261,7 +278,8 @@ std::string notes(const Results& results, const std::vector<Row>& rows) {
         "stale.");
   }
   if (base_row(rows).seeds == 0) out += "no ratios: the baseline has no result\n";
-  out += busiest_port(results) + starved_control(results) + byte_bound(s) + best_region(results, rows);
+  out += busiest_port(results) + starved_control(results) + byte_bound(s) +
+         lock_step_ports(s, rows) + best_region(results, rows);
   out += wrapped_sentence("goodput here includes the WAN; the paper's 27, 58 and 88 % do not.");
   if (!s.calibrated_keys.empty()) out += wrapped("calibrated or assumed:", s.calibrated_keys);
   for (const std::string& warning : s.warnings)

@@ -3,6 +3,7 @@
 
 #include "kernels/model.hpp"
 #include "sim/report/layout.hpp"
+#include "sim/report/row_text.hpp"
 #include "sim/report/notes.hpp"
 #include "sim/report/number_text.hpp"
 #include "sim/report/results.hpp"
@@ -92,19 +93,23 @@ std::string head_line(const Scenario& s) {
   return wrapped(s.name + " ", items);
 }
 
-std::string settings_text(const Protocol& p) {
+std::string settings_text(const Protocol& p, const ChargedModel& model) {
   if (!p.exchange) return "exchange off";
-  if (p.family == Family::kDataParallel) return "";
-  return fmt::format("H {} P {} overlap {} quorum {} grace {}{}", p.sync_period_steps, p.fragments,
+  if (p.ideal_network) return "";
+  const std::string wire = wire_text(p, model);
+  if (p.family == Family::kDataParallel) {
+    return wire == ", 64 buckets" ? "" : wire.substr(2);   // the usual way
+  }
+  return fmt::format("H {} P {} overlap {} quorum {} grace {}{}{}", p.sync_period_steps, p.fragments,
                      p.overlap_steps, p.quorum, p.grace == Grace::kOff ? "off" : "slack",
-                     never_waits(p) ? "" : " waits");
+                     never_waits(p) ? "" : " waits", wire);
 }
 
 // One line a group of protocols with the same settings.
 std::string settings_lines(const Scenario& s) {
   std::vector<std::pair<std::string, std::string>> groups;
   for (const Protocol& p : s.protocols) {
-    const std::string text = settings_text(p);
+    const std::string text = settings_text(p, s.charged);
     if (text.empty()) continue;
     bool known = false;
     for (auto& [settings, names] : groups) {

@@ -249,3 +249,28 @@ TEST_CASE("any placement: bytes of a ring are p edges less the local ones, and n
     CHECK(total(by_region.first) <= total(ring.first) * (1.0 + 1e-12) + 1e-6);
   }
 }
+
+TEST_CASE("rings in a given order; members of one region stay together") {
+  const Scenario scenario = places({1.0, 1.0, 1.0, 1.0});
+  const auto edges = [&](AllReduce kind, const std::vector<int>& members) {
+    std::vector<std::pair<int, int>> found;
+    for (const CollectiveFlow& flow : all_reduce(scenario, kind, 0, members, 100.0, {3, 1, 0, 2}).first)
+      found.emplace_back(flow.from_region, flow.to_region);
+    return found;
+  };
+  using Edges = std::vector<std::pair<int, int>>;
+  CHECK(edges(AllReduce::kHierarchicalRing, {0, 1, 2, 3, 3}) ==
+        Edges{{3, 1}, {1, 0}, {0, 2}, {2, 3}});
+  CHECK(edges(AllReduce::kRing, {0, 3, 2, 3}) == Edges{{3, 0}, {0, 2}, {2, 3}});
+  // A region that is away is left out, the others keep their order.
+  CHECK(edges(AllReduce::kHierarchicalRing, {0, 2, 3}) == Edges{{3, 0}, {0, 2}, {2, 3}});
+}
+
+TEST_CASE("a flow's cap counts in the ideal time") {
+  // Ring of two, 8 Gbit, ports of 10 Gbit/s, window 1 MB over 80 ms there and back: 0.1 Gbit/s.
+  Scenario scenario = places({10.0, 10.0}, 0.04);
+  scenario.transport = {.kind = TransportKind::kTcp, .window_bytes = 1e6};
+  const double seconds =
+      ideal_seconds(scenario, all_reduce(scenario, AllReduce::kRing, 0, {0, 1}, 1e9));
+  CHECK(seconds == doctest::Approx(2 * 0.04 + 80.0).epsilon(1e-9));
+}
