@@ -13,11 +13,13 @@ struct Window {
   bool holds(std::int64_t step) const { return step > from && step <= upto; }
 };
 
-// As many whole periods as fit before the start of the last step, if there are enough behind the first
-// period and its overlap, else behind the start.
+// As many whole periods as fit before the start of the last step, behind the first half of the run and
+// the first period with its overlap (just below what its bytes need, a run uses up its overlap slowly);
+// in a shorter run behind that period, else behind the start.
 std::optional<Window> whole_periods(std::int64_t steps, std::int64_t period, std::int64_t overlap) {
   const std::int64_t last = steps - 1;
-  for (const std::int64_t settled : {period + overlap + 1, std::int64_t{0}}) {
+  const std::int64_t first = period + overlap + 1;
+  for (const std::int64_t settled : {std::max(first, steps / 2), first, std::int64_t{0}}) {
     const std::int64_t periods = last > settled ? (last - settled) / period : 0;
     if (periods >= 1) return Window{last - periods * period, last};
   }
