@@ -115,11 +115,9 @@ struct Ops {
   void (*adamw)(const AdamW& config, float rate, double correction1, double correction2,
                 const float* gradient, Index n, float* parameters, float* moment1, float* moment2);
   void (*add_scaled)(float weight, const float* x, Index n, float* sum);  // sum += weight·x
-  // out = Σ_i factors[i]·(anchor − learners[i]), in double; returns Σ out² before rounding to
-  // float.
-  double (*combine)(const float* anchor, const float* const* learners, const double* factors,
-                    int count, Index n, float* out);
-  double (*distance_squared)(const float* anchor, const float* x, Index n);  // Σ (anchor − x)²
+  // out = Σ_i factors[i]·vectors[i], in double; returns Σ out² before rounding to float.
+  double (*combine)(const float* const* vectors, const double* factors, int count, Index n,
+                    float* out);
   void (*nesterov)(float rate, float mu, const float* outer_gradient, Index n, float* parameters,
                    float* momentum);
 };

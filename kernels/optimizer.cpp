@@ -1,6 +1,7 @@
 #include "kernels/optimizer.hpp"
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -16,16 +17,11 @@ Index count(std::span<const float> x) {
   return static_cast<Index>(x.size());
 }
 
-std::vector<const float*> checked_learners(std::span<const float> anchor,
-                                           const std::vector<std::span<const float>>& learners,
-                                           std::span<const double> weights,
-                                           std::span<float> outer_gradient) {
-  require_size("outer gradient", outer_gradient.size(), anchor.size());
-  require_size("weights", weights.size(), learners.size());
+std::vector<const float*> pointers_to(const Vectors& vectors, std::size_t size) {
   std::vector<const float*> pointers;
-  for (const auto& l : learners) {
-    require_size("learner", l.size(), anchor.size());
-    pointers.push_back(l.data());
+  for (const auto& v : vectors) {
+    require_size("learner", v.size(), size);
+    pointers.push_back(v.data());
   }
   return pointers;
 }
@@ -79,39 +75,60 @@ void add_scaled(std::span<float> accumulator, float weight, std::span<const floa
   ops().add_scaled(weight, x.data(), count(x), accumulator.data());
 }
 
-void merge_mean(std::span<const float> anchor, const std::vector<std::span<const float>>& learners,
-                std::span<const double> weights, std::span<float> outer_gradient) {
-  const auto pointers = checked_learners(anchor, learners, weights, outer_gradient);
+double norm(std::span<const float> x) {
+  return std::sqrt(ops().sum_of_squares(x.data(), count(x)));
+}
+
+double mean_cosine(const Vectors& vectors, std::span<float> scratch) {
+  const auto pointers = pointers_to(vectors, scratch.size());
+  std::vector<double> factors;
+  double n = 0.0;
+  for (const auto& v : vectors) {
+    const double length = norm(v);
+    factors.push_back(length == 0.0 ? 0.0 : 1.0 / length);
+    if (length != 0.0) n += 1.0;
+  }
+  if (n < 2.0) return std::numeric_limits<double>::quiet_NaN();
+  const double together =
+      ops().combine(pointers.data(), factors.data(), static_cast<int>(factors.size()),
+                    count(scratch), scratch.data());
+  return (together - n) / (n * n - n);
+}
+
+void merge_mean(const Vectors& gradients, std::span<const double> weights,
+                std::span<float> outer_gradient) {
+  require_size("weights", weights.size(), gradients.size());
+  const auto pointers = pointers_to(gradients, outer_gradient.size());
   const double total = total_of(weights);
   std::vector<double> factors;
   for (const double w : weights)
     factors.push_back(w / total);
-  ops().combine(anchor.data(), pointers.data(), factors.data(), static_cast<int>(factors.size()),
-                count(anchor), outer_gradient.data());
+  ops().combine(pointers.data(), factors.data(), static_cast<int>(factors.size()),
+                count(outer_gradient), outer_gradient.data());
 }
 
-void merge_radial_directional(std::span<const float> anchor,
-                              const std::vector<std::span<const float>>& learners,
-                              std::span<const double> weights, std::span<float> outer_gradient) {
-  const auto pointers = checked_learners(anchor, learners, weights, outer_gradient);
+void merge_radial_directional(const Vectors& gradients, std::span<const double> weights,
+                              std::span<float> outer_gradient) {
+  require_size("weights", weights.size(), gradients.size());
+  const auto pointers = pointers_to(gradients, outer_gradient.size());
   const double total = total_of(weights);
   const Ops& op = ops();
   std::vector<double> factors;
   double radius = 0.0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    const double norm = std::sqrt(op.distance_squared(anchor.data(), pointers[i], count(anchor)));
+    const double length = norm(gradients[i]);
     const double share = weights[i] / total;
-    radius += share * norm;
-    factors.push_back(norm > 0.0 ? share / norm : 0.0);
+    radius += share * length;
+    factors.push_back(length == 0.0 ? 0.0 : share / length);
   }
   const int learner_count = static_cast<int>(factors.size());
-  const double length = std::sqrt(op.combine(anchor.data(), pointers.data(), factors.data(),
-                                             learner_count, count(anchor), outer_gradient.data()));
+  const double length = std::sqrt(op.combine(pointers.data(), factors.data(), learner_count,
+                                             count(outer_gradient), outer_gradient.data()));
   // Directions that cancel (or no movement at all) have no mean direction: no step.
-  const double stretch = length > 0.0 ? radius / length : 0.0;
+  const double stretch = length == 0.0 ? 0.0 : radius / length;
   for (double& f : factors)
     f *= stretch;
-  op.combine(anchor.data(), pointers.data(), factors.data(), learner_count, count(anchor),
+  op.combine(pointers.data(), factors.data(), learner_count, count(outer_gradient),
              outer_gradient.data());
 }
 

@@ -24,20 +24,27 @@ void adamw_step(const AdamW& config, float rate, std::int64_t step, std::span<co
 // accumulator += weight × x, elementwise, one fma each.
 void add_scaled(std::span<float> accumulator, float weight, std::span<const float> x);
 
-// Outer gradient of one tensor: weighted mean of (anchor − learners[i]), Σ w_i v_i / Σ w_i, in
-// order of i.
-void merge_mean(std::span<const float> anchor, const std::vector<std::span<const float>>& learners,
-                std::span<const double> weights, std::span<float> outer_gradient);
+using Vectors = std::vector<std::span<const float>>;  // of one length
+
+double norm(std::span<const float> x);
+
+// Mean cosine of the angle over all pairs of vectors that are not zero, not-a-number with fewer
+// than two of them: (‖Σ v_i/‖v_i‖‖² − n) / (n² − n). `scratch` has their length.
+double mean_cosine(const Vectors& vectors, std::span<float> scratch);
+
+// Outer gradient of one tensor from those of the learners, v_i: their weighted mean, Σ w_i v_i /
+// Σ w_i, summed in double in order of i. Not finite where one of them is not.
+void merge_mean(const Vectors& gradients, std::span<const double> weights,
+                std::span<float> outer_gradient);
 
 // Radial-directional averaging of one tensor (arXiv 2604.21428): (Σ w_i‖v_i‖ / Σ w_i) · φ(Σ w_i
-// φ(v_i) / Σ w_i) with v_i = anchor − learners[i], φ(x) = x/‖x‖; zero vectors contribute nothing.
-void merge_radial_directional(std::span<const float> anchor,
-                              const std::vector<std::span<const float>>& learners,
-                              std::span<const double> weights, std::span<float> outer_gradient);
+// φ(v_i) / Σ w_i) with φ(x) = x/‖x‖; zero vectors contribute nothing. Not finite when one of them
+// is not.
+void merge_radial_directional(const Vectors& gradients, std::span<const double> weights,
+                              std::span<float> outer_gradient);
 
 // Nesterov SGD (Sutskever form as in PyTorch): momentum = μ·momentum + g; θ −= rate·(g +
-// μ·momentum). With rate 1, μ 0 and one learner: θ = that learner's parameters, to 1 ulp of anchor
-// − (anchor − θ).
+// μ·momentum).
 void nesterov_step(float rate, float mu, std::span<const float> outer_gradient,
                    std::span<float> parameters, std::span<float> momentum);
 

@@ -28,7 +28,6 @@ constinit const Ops kOps = {
     .adamw = adamw,
     .add_scaled = add_scaled,
     .combine = combine,
-    .distance_squared = distance_squared,
     .nesterov = nesterov,
 };
 

@@ -59,33 +59,19 @@ void add_scaled(float weight, const float* x, Index n, float* total) {
   });
 }
 
-double combine(const float* anchor, const float* const* learners, const double* factors, int count,
-               Index n, float* out) {
+double combine(const float* const* vectors, const double* factors, int count, Index n, float* out) {
   double lane[kLanes] = {};
   for (Index j = 0; j < n; j += kLanes) {
     const int width = n - j < kLanes ? static_cast<int>(n - j) : kLanes;
     double total[kLanes] = {};
     for (int l = 0; l < count; ++l) {
-      const float* x = learners[l] + j;
-      for (int i = 0; i < width; ++i) {
-        total[i] += factors[l] * (static_cast<double>(anchor[j + i]) - static_cast<double>(x[i]));
-      }
+      const float* x = vectors[l] + j;
+      for (int i = 0; i < width; ++i)
+        total[i] += factors[l] * static_cast<double>(x[i]);
     }
     for (int i = 0; i < width; ++i) {
       lane[i] += total[i] * total[i];
       out[j + i] = static_cast<float>(total[i]);
-    }
-  }
-  return fold(lane);
-}
-
-double distance_squared(const float* anchor, const float* x, Index n) {
-  double lane[kLanes] = {};
-  for (Index j = 0; j < n; j += kLanes) {
-    const int width = n - j < kLanes ? static_cast<int>(n - j) : kLanes;
-    for (int i = 0; i < width; ++i) {
-      const double d = static_cast<double>(anchor[j + i]) - static_cast<double>(x[j + i]);
-      lane[i] += d * d;
     }
   }
   return fold(lane);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "sim/base/error.hpp"
 #include "sim/report/number_text.hpp"
@@ -100,26 +101,85 @@ std::vector<LossPoint> loss_from_csv(const std::string& text, const std::string&
   return curve;
 }
 
-std::string outer_steps_csv(const Tape& tape) {
+namespace {
+
+using Round = std::pair<std::int64_t, int>;  // clock, fragment
+
+// What the tape says of one round, wherever it says it.
+struct RoundOnTape {
+  fact::Merge merge;
+  std::map<int, double> weights;  // by learner
+  bool stale_weights = false;     // it begins again: the next weight replaces all
+  double stale_steps = 0, most_stale_steps = std::nan("");
+  double overwrites = 0;  // of learners that were there at the pull
+
+  double share(bool smallest) const {
+    double total = 0, found = std::nan("");
+    for (const auto& [learner, weight] : weights) {
+      total += weight;
+      found = smallest ? std::fmin(found, weight) : std::fmax(found, weight);
+    }
+    return total > 0 ? found / total : std::nan("");
+  }
+};
+
+struct Rounds {
   struct Collected {
     double waited_s = 0, grace_s = 0;
   };
   std::map<std::int64_t, Collected> closes;
-  std::map<std::pair<std::int64_t, int>, fact::Merge> merges;
-  std::string out = "clock,fragment,participants,waited_s,grace_s,began_s,merged_s,stepped_s\n";
+  std::map<Round, RoundOnTape> rounds;
+
+  template <class F>
+  void read(const F&) {}
+  void read(const fact::Close& f) { closes[f.clock] = {f.waited_s, f.grace_s}; }
+  void read(const fact::Merge& f) { rounds[{f.clock, f.fragment}].merge = f; }
+  void read(const fact::Abandon& f) { rounds[{f.clock, f.fragment}].stale_weights = true; }
+  void read(const fact::Weigh& f) {
+    RoundOnTape& round = rounds[{f.clock, f.fragment}];
+    if (std::exchange(round.stale_weights, false)) round.weights.clear();
+    round.weights[f.learner] = f.weight;
+  }
+  void read(const fact::Overwrite& f) {
+    if (f.pulled_step < 0) return;
+    RoundOnTape& round = rounds[{f.clock, f.fragment}];
+    const auto stale = static_cast<double>(f.step - f.pulled_step);
+    round.stale_steps += stale;
+    round.most_stale_steps = std::fmax(round.most_stale_steps, stale);
+    round.overwrites += 1;
+  }
+};
+
+}  // namespace
+
+std::string outer_steps_csv(const Tape& tape, const std::vector<RoundFacts>& trained) {
+  Rounds known;
+  for (const Fact& fact : tape.facts)
+    std::visit([&](const auto& f) { known.read(f); }, fact);
+  const double nothing = std::nan("");  // an empty cell
+  const RoundFacts none{0, 0, nothing, nothing, nothing};
+  std::map<Round, RoundFacts> learned;
+  for (const RoundFacts& facts : trained)
+    learned[{facts.clock, facts.fragment}] = facts;
+  std::string out =
+      "clock,fragment,participants,waited_s,grace_s,began_s,merged_s,stepped_s,"
+      "smallest_weight_share,largest_weight_share,stale_steps,most_stale_steps,"
+      "merged_norm,mean_norm,mean_cosine\n";
   for (const Fact& fact : tape.facts) {
-    if (const auto* close = std::get_if<fact::Close>(&fact)) {
-      closes[close->clock] = {close->waited_s, close->grace_s};
-    } else if (const auto* merge = std::get_if<fact::Merge>(&fact)) {
-      merges[{merge->clock, merge->fragment}] = *merge;
-    } else if (const auto* step = std::get_if<fact::OuterStep>(&fact)) {
-      const Collected& collected = closes[step->clock];
-      const fact::Merge& merged = merges[{step->clock, step->fragment}];
-      out +=
-          fmt::format("{},{},{},{},{},{},{},{}\n", step->clock, step->fragment, merged.participants,
-                      shortest(collected.waited_s), shortest(collected.grace_s),
-                      shortest(merged.began), shortest(merged.t), shortest(step->t));
-    }
+    const auto* step = std::get_if<fact::OuterStep>(&fact);
+    if (step == nullptr) continue;
+    const Rounds::Collected& collected = known.closes[step->clock];
+    const RoundOnTape& round = known.rounds[{step->clock, step->fragment}];
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}", step->clock, step->fragment,
+                       round.merge.participants, shortest(collected.waited_s),
+                       shortest(collected.grace_s), shortest(round.merge.began),
+                       shortest(round.merge.t), shortest(step->t), shortest(round.share(true)),
+                       shortest(round.share(false)), shortest(round.stale_steps / round.overwrites),
+                       shortest(round.most_stale_steps));
+    const auto facts = learned.find({step->clock, step->fragment});
+    const RoundFacts& l = facts == learned.end() ? none : facts->second;
+    out += fmt::format(",{},{},{}\n", shortest(l.merged_norm), shortest(l.mean_norm),
+                       shortest(l.mean_cosine));
   }
   return out;
 }

@@ -19,8 +19,11 @@ std::string loss_csv(const std::vector<LossPoint>& curve);
 std::vector<LossPoint> loss_from_csv(const std::string& text,
                                      const std::string& label);  // BadInput
 
-// outer_steps.csv: one row per outer step of the syncer, in the order of the tape.
-std::string outer_steps_csv(const Tape& tape);
+// outer_steps.csv: one row per outer step of the syncer, in the order of the tape. Shares of the
+// participants' weights; staleness of the overwrites that took its version: the learner's own steps
+// since the pull. What training alone knows (`rounds`) is empty without it, and in a round that
+// moved nothing.
+std::string outer_steps_csv(const Tape& tape, const std::vector<RoundFacts>& rounds);
 
 // plan.csv: the concrete plan of every seed, the seed as first column; the others as in
 // plan_to_csv.

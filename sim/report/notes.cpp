@@ -9,6 +9,7 @@
 #include "sim/cost/cost.hpp"
 #include "sim/cost/estimate.hpp"
 #include "sim/report/layout.hpp"
+#include "sim/report/learning.hpp"
 #include "sim/report/number_text.hpp"
 
 namespace skerry {
@@ -270,7 +271,7 @@ std::string goodput_intervals(const Results& results, const std::vector<Row>& ro
 std::string notes(const Results& results, const std::vector<Row>& rows) {
   const Scenario& s = results.scenario;
   std::string out =
-      hours_to_loss(results) + statistics(results, rows) + goodput_intervals(results, rows);
+      hours_to_loss(results) + learning_lines(results) + statistics(results, rows) + goodput_intervals(results, rows);
   const bool starred = std::any_of(s.protocols.begin(), s.protocols.end(), never_waits);
   if (starred) {
     out += wrapped_sentence(

@@ -23,6 +23,7 @@ struct Results {
   Scenario scenario;
   std::string hash;                       // names the run folder
   std::vector<RunRecord> records;         // protocol by protocol, seeds in order
+  std::vector<std::vector<LossPoint>> curves;  // of each record; empty: not trained
   std::map<std::string, PlanCount> plan;  // by name of the entry
   bool expect_applied = true;             // false: the command changed the scenario
   std::string folder;                     // where the files are

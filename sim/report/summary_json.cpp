@@ -167,6 +167,12 @@ void set_training(RunRecord& record, const TrainResult& result) {
   loss.outer_rounds = result.outer_rounds;
   loss.fingerprint = result.fingerprint;
   if (result.bytes_per_token > 1.0) loss.bytes_per_token = result.bytes_per_token;
+  if (result.stopped) {
+    const LossPoint& last = result.curve.back();
+    record.warnings.push_back("W37: /training/stop_at_loss: training ended at a loss of " +
+                              shortest(last.loss) + " after " + shortest(last.tokens) +
+                              " tokens; the final loss is that one");
+  }
   if (!result.diverged) return;
   record.summary.status = "diverged";
   loss.final = std::numeric_limits<double>::quiet_NaN();

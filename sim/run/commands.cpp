@@ -69,8 +69,8 @@ int run_command(const std::string& scenario, const Shared& shared) {
   return present(run_scenario(scenario, shared.run), shared, again_with(shared.run));
 }
 
-int train_command(const std::string& run, const Shared& shared) {
-  return present(train_run(run, shared.run), shared, again_with(shared.run));
+int train_command(const std::string& run, const Shared& shared, bool resume) {
+  return present(train_run(run, shared.run, resume), shared, again_with(shared.run));
 }
 
 int check_command(const std::vector<std::string>& scenarios, const LoadOptions& options,

@@ -16,7 +16,7 @@ struct Shared {  // what several commands understand
 };
 
 int run_command(const std::string& scenario, const Shared& shared);
-int train_command(const std::string& run, const Shared& shared);
+int train_command(const std::string& run, const Shared& shared, bool resume);
 int check_command(const std::vector<std::string>& scenarios, const LoadOptions& options,
                   bool print_resolved);
 int plan_command(const std::string& scenario, const LoadOptions& options, double hours);

@@ -21,13 +21,13 @@ Tape saved_tape(const Loaded& loaded, const OneRun& run, const std::string& path
     throw BadInput(path, "", "there is no tape: the run was made with --no-tape, run it again without");
   }
   Tape tape = tape_from_jsonl(read_text(path), path);
-  check_tape_fits(tape, scenario, path);
   const Protocol& protocol = scenario.protocols.at(std::size_t(run.protocol));
   if (tape.start.protocol != protocol.name || tape.start.seed != scenario.seeds[run.seed]) {
     throw BadInput(
         path, "",
         "is the tape of " + tape.start.protocol + ", seed " + std::to_string(tape.start.seed));
   }
+  check_causality(scenario, run.protocol, tape, path);
   tape.start.scenario_hash = loaded.hash8;
   return tape;
 }
@@ -51,38 +51,48 @@ std::string run_name(const Scenario& scenario, const OneRun& run) {
          std::to_string(scenario.seeds.at(run.seed));
 }
 
-Played play(const Loaded& loaded, const OneRun& run, const std::string& tape_path, int threads,
+Played play(const Loaded& loaded, const OneRun& run, const Earlier& earlier, int threads,
             const std::function<void(const Tape&)>& simulated,
             const std::function<void(double)>& progress) {
   const Scenario& scenario = loaded.scenario;
   const double first = run.trained ? kSimulationShare : 1.0;
   Played out;
-  out.tape = tape_path.empty()
+  out.tape = earlier.tape.empty()
                  ? simulate(scenario, run.protocol, scenario.seeds.at(run.seed), loaded.hash8,
                             [&](double share) { progress(first * share); })
-                 : saved_tape(loaded, run, tape_path);
+                 : saved_tape(loaded, run, earlier.tape);
   if (simulated) simulated(out.tape);
   out.record.summary =
       fold(scenario, scenario.protocols.at(std::size_t(run.protocol)), out.tape);
   out.record.warnings = scenario.warnings;
   if (run.trained) {
-    TrainResult trained = replay(scenario, run.protocol, out.tape, threads,
-                                 [&](double share) { progress(first + (1 - first) * share); });
+    ReplayOptions options;
+    if (!earlier.tape.empty()) options.label = earlier.tape;
+    if (std::filesystem::exists(earlier.snapshot)) {
+      options.snapshot = read_text(earlier.snapshot);
+      options.snapshot_label = earlier.snapshot;
+    }
+    TrainResult trained = replay(
+        scenario, run.protocol, out.tape, threads,
+        [&](double share) { progress(first + (1 - first) * share); }, options);
     set_training(out.record, trained);
     out.curve = std::move(trained.curve);
+    out.rounds = std::move(trained.rounds);
+    out.snapshot = std::move(trained.snapshot);
   }
   return out;
 }
 
-void play_one(const Loaded& loaded, const OneRun& run, const std::string& tape_path,
+void play_one(const Loaded& loaded, const OneRun& run, const Earlier& earlier,
               const std::string& folder, int threads, bool keep_tape,
               const std::function<void(double)>& progress) {
   const auto keep = [&](const Tape& tape) {
     write_parts(folder + "/tape.jsonl", [&tape](const TapeSink& sink) { write_tape(tape, sink); });
   };
-  const Played played = play(loaded, run, tape_path, threads,
+  const Played played = play(loaded, run, earlier, threads,
                              keep_tape ? std::function<void(const Tape&)>(keep) : nullptr, progress);
-  write_text(folder + "/outer_steps.csv", outer_steps_csv(played.tape));
+  write_text(folder + "/outer_steps.csv", outer_steps_csv(played.tape, played.rounds));
+  if (!played.snapshot.empty()) write_text(folder + "/snapshot.bin", played.snapshot);
   write_text(folder + "/loss.csv", loss_csv(played.curve));
   write_text(folder + "/summary.json", summary_to_json(played.record));
 }

@@ -28,17 +28,25 @@ struct Played {
   RunRecord record;
   Tape tape;
   std::vector<LossPoint> curve;
+  std::vector<RoundFacts> rounds;
+  std::string snapshot;  // of a training that ended at stop_at_loss
 };
 
-// Simulates, or reads the tape from `tape_path` when it is not empty (then only training can differ).
+// Files of an earlier run of the same protocol and seed.
+struct Earlier {
+  std::string tape;      // empty: simulate
+  std::string snapshot;  // empty, or no such file: train from the start
+};
+
+// Simulates, or reads the earlier tape (then only training can differ).
 // `simulated` may be empty; it is called once the tape is there, before any training.
-Played play(const Loaded& loaded, const OneRun& run, const std::string& tape_path, int threads,
+Played play(const Loaded& loaded, const OneRun& run, const Earlier& earlier, int threads,
             const std::function<void(const Tape&)>& simulated,
             const std::function<void(double)>& progress);
 
 // The same, and writes summary.json (without times to loss), tape.jsonl, loss.csv and outer_steps.csv into
-// `folder`.
-void play_one(const Loaded& loaded, const OneRun& run, const std::string& tape_path,
+// `folder`, and snapshot.bin when there is a snapshot.
+void play_one(const Loaded& loaded, const OneRun& run, const Earlier& earlier,
               const std::string& folder, int threads, bool keep_tape,
               const std::function<void(double)>& progress);
 

@@ -8,6 +8,7 @@
 #include "sim/base/error.hpp"
 #include "sim/faults/faults.hpp"
 #include "sim/report/csv.hpp"
+#include "sim/report/learning.hpp"
 #include "sim/run/children.hpp"
 #include "sim/run/folder.hpp"
 #include "sim/run/one_run.hpp"
@@ -26,6 +27,7 @@ struct Work {
   Loaded loaded;
   std::string target;
   std::string tapes_from;  // run folder; empty: simulate
+  bool resumes = false;    // from its snapshots
   bool expect_applied = true;
   std::vector<OneRun> runs;
 };
@@ -43,9 +45,11 @@ std::vector<ChildResult> play_all(const Work& work, const std::string& folder, P
   }
   const ChildBody body = [&](std::size_t i, int threads,
                              const std::function<void(double)>& progress) {
-    const std::string tape =
-        work.tapes_from.empty() ? "" : work.tapes_from + "/" + tasks[i].label + "/tape.jsonl";
-    play_one(work.loaded, work.runs[i], tape, folder + "/" + tasks[i].label, threads,
+    Earlier earlier;
+    const std::string from = work.tapes_from + "/" + tasks[i].label;
+    if (!work.tapes_from.empty()) earlier.tape = from + "/tape.jsonl";
+    if (work.resumes) earlier.snapshot = from + "/snapshot.bin";
+    play_one(work.loaded, work.runs[i], earlier, folder + "/" + tasks[i].label, threads,
              options.keep_tapes, progress);
   };
   return run_children(tasks, body, pool);
@@ -85,7 +89,7 @@ Results complete(const Work& work, const std::vector<ChildResult>& children,
   results.folder = work.target;
   results.expect_applied = work.expect_applied;
   const Scenario& scenario = results.scenario;
-  std::vector<std::vector<LossPoint>> curves;
+  auto& curves = results.curves;
   for (std::size_t i = 0; i < work.runs.size(); ++i) {
     const std::string place = folder + "/" + run_name(scenario, work.runs[i]);
     curves.emplace_back();
@@ -108,6 +112,10 @@ Results complete(const Work& work, const std::vector<ChildResult>& children,
   write_text(folder + "/plan.csv", plan);
   write_text(folder + "/table.csv", table_csv(results.records, results.hash));
   write_text(folder + "/comparison.json", comparison_json(results));
+  if (scenario.training.on) {
+    write_text(folder + "/curves.csv", curves_csv(results));
+    write_text(folder + "/learning.csv", learning_csv(results));
+  }
   write_text(folder + "/scenario.resolved.json", work.loaded.resolved_json);
   return results;
 }
@@ -227,7 +235,27 @@ Outcome run_scenario(const std::string& path, const RunOptions& options) {
   return carry_out(work, options);
 }
 
-Outcome train_run(const std::string& run, const RunOptions& options) {
+namespace {
+
+bool holds_snapshot(const std::string& run, const Scenario& scenario) {
+  const std::vector<OneRun> runs = runs_of(scenario);
+  return std::any_of(runs.begin(), runs.end(), [&](const OneRun& one) {
+    return fs::exists(run + "/" + run_name(scenario, one) + "/snapshot.bin");
+  });
+}
+
+// What goes on goes to the end of the tape, unless told otherwise.
+LoadOptions train_settings(LoadOptions load, bool resume) {
+  const auto stops = [](const Setting& s) { return s.pointer == "/training/stop_at_loss"; };
+  if (resume && std::none_of(load.settings.begin(), load.settings.end(), stops)) {
+    load.settings.push_back({"/training/stop_at_loss", "false"});
+  }
+  return load;
+}
+
+}  // namespace
+
+Outcome train_run(const std::string& run, const RunOptions& options, bool resume) {
   for (const Setting& setting : options.load.settings) {
     if (setting.pointer != "/training" && !setting.pointer.starts_with("/training/")) {
       throw BadInput(
@@ -238,16 +266,23 @@ Outcome train_run(const std::string& run, const RunOptions& options) {
   const Results from = read_results(run);
   Work work;
   work.tapes_from = run;
-  work.loaded = load_with_plans(run + "/scenario.resolved.json", options.load);
+  work.resumes = resume;
+  if (resume && !holds_snapshot(run, from.scenario)) {
+    throw BadInput(run, "", "holds no snapshot.bin: no training of it ended at stop_at_loss");
+  }
+  work.loaded =
+      load_with_plans(run + "/scenario.resolved.json", train_settings(options.load, resume));
   work.loaded.scenario.name = from.scenario.name;
   work.loaded.scenario.calibrated_keys = from.scenario.calibrated_keys;
   if (!work.loaded.scenario.training.on) {
     throw BadInput(run, "/training", "is false in that run: set it, or there is nothing to train");
   }
-  if (work.loaded.hash8 == from.hash) {
-    throw BadInput("--set", "", "changes nothing: " + run + " was trained with these settings");
+  if (work.loaded.hash8 == from.hash && options.out.empty()) {
+    throw BadInput("--set", "",
+                   "changes nothing: " + run +
+                       " was trained with these settings (with --out it is trained again)");
   }
-  work.expect_applied = false;
+  work.expect_applied = work.loaded.hash8 == from.hash && from.expect_applied;
   return carry_out(work, options);
 }
 
@@ -267,6 +302,10 @@ Results read_results(const std::string& folder) {
   for (const OneRun& run : runs_of(results.scenario)) {
     const std::string path = folder + "/" + run_name(results.scenario, run) + "/summary.json";
     results.records.push_back(summary_from_json(read_text(path), path));
+    const std::string loss = folder + "/" + run_name(results.scenario, run) + "/loss.csv";
+    results.curves.push_back(failed(results.records.back())
+                                 ? std::vector<LossPoint>{}
+                                 : loss_from_csv(read_text(loss), loss));
   }
   results.plan = count_plan(results.scenario, results.records, read_text(folder + "/plan.csv"));
   return results;

@@ -34,8 +34,10 @@ struct Outcome {
 // Throws BadInput before anything is written, and when a child finds bad input; Interrupted.
 Outcome run_scenario(const std::string& path, const RunOptions& options);
 
-// The tapes of the run folder `run`, trained again with other /training settings.
-Outcome train_run(const std::string& run, const RunOptions& options);
+// The tapes of the run folder `run`, trained again: with other /training settings, or with the same
+// ones into --out. `resume`: from the snapshots of its trainings that ended at stop_at_loss, to the
+// end of the tape unless that is set again.
+Outcome train_run(const std::string& run, const RunOptions& options, bool resume);
 
 // Results from the files of a complete run folder. BadInput for anything else.
 Results read_results(const std::string& folder);

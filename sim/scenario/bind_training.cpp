@@ -1,5 +1,6 @@
 // What is trained, and what is expected to come out.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -9,6 +10,7 @@
 #include "sim/scenario/metrics.hpp"
 #include "sim/scenario/parse.hpp"
 #include "sim/scenario/text.hpp"
+#include "sim/scenario/wire_formats.hpp"
 
 namespace skerry::reader {
 
@@ -84,7 +86,8 @@ void bind_corpus(Binder& binder, Json& given) {
     binder.name_file("/training/corpus", training.corpus);
   }
   std::string bytes = corpus_text(training, binder.label);
-  check_corpus(bytes, training, binder.label);
+  check_corpus(bytes, training, binder.scenario.learners.size(), binder.label);
+  training.corpus_bytes = static_cast<double>(bytes.size());
   if (training.corpus != "kjv") binder.file_bytes.push_back(std::move(bytes));
 }
 
@@ -97,6 +100,34 @@ void check_trained_fragments(const Binder& binder, const TrainedModel& model) {
     binder.refuse("/training/model",
                   "found " + std::to_string(tensors) + " tensors, allowed at least the " +
                       std::to_string(protocol.fragments) + " fragments of " + protocol.name);
+  }
+}
+
+// Steps of the fastest learner in the undisturbed run. Faults and waiting move the number, so only
+// twice as many as allowed are refused before anything is simulated; the replay counts the tape's.
+void check_steps(const Binder& binder, const Training& training) {
+  const Scenario& scenario = binder.scenario;
+  for (const Protocol& protocol : scenario.protocols) {
+    if (protocol.preset == "ideal") continue;
+    double fastest = 0.0, together = 0.0;  // steps a second
+    for (const int i : protocol.learners) {
+      const double rate = 1.0 / scenario.learners[static_cast<std::size_t>(i)].step_s;
+      fastest = std::max(fastest, rate);
+      together += rate;
+    }
+    const bool in_step = protocol.family == Family::kDataParallel;
+    const double share =
+        in_step ? 1.0 / static_cast<double>(protocol.learners.size()) : fastest / together;
+    const double charged = scenario.charged.tokens_per_learner_step;
+    double steps = fastest * scenario.stop.simulated_s;
+    if (scenario.stop.tokens && charged > 0) {
+      steps = std::min(steps, *scenario.stop.tokens / charged * share);
+    }
+    if (steps <= 2.0 * static_cast<double>(training.steps_at_most)) continue;
+    binder.refuse("/training/steps_at_most",
+                  "found about " + number_text(std::ceil(steps)) + " steps of a learner of " +
+                      protocol.name + ", allowed " + std::to_string(training.steps_at_most) +
+                      " to be trained: shorten the run, or allow more");
   }
 }
 
@@ -126,9 +157,35 @@ Json merged(const Json& row, const char* key, const Json& shared) {
   return result;
 }
 
+// What the row rounds, feeds back and mixes.
+void bind_exchange(Binder& binder, const Json& row, const Json& shared, const Protocol& protocol,
+                   TrainingOfProtocol& result) {
+  const auto chosen = [&](const char* key) -> const Json& {
+    return row.contains(key) ? row[key] : shared[key];
+  };
+  result.mixing_alpha = chosen("mixing_alpha").get<double>();
+  result.error_feedback = chosen("error_feedback").get<bool>();
+  const bool trained = protocol.preset != "ideal";
+  if (row.contains("wire") || shared.contains("wire")) {
+    result.wire = wire_format(chosen("wire").get<std::string>()).value().precision;
+  } else if (protocol.wire.precision) {
+    result.wire = *protocol.wire.precision;
+  } else if (trained) {
+    binder.warn("W34", under("/protocols", protocol.name) +
+                           ": outer gradients are trained as they "
+                           "are: no format has " +
+                           number_text(protocol.wire.bits_per_parameter) +
+                           " bits (/training/wire sets one)");
+  }
+  if (trained && result.error_feedback && result.wire == kernels::Precision::kFp32) {
+    binder.warn("W34", "/training/error_feedback: cannot matter for " + protocol.name +
+                           ", nothing is rounded");
+  }
+}
+
 // Shared values and the row's own overrides. The document keeps overrides alone, so that a shared
 // value set in a resolved copy still reaches every row.
-TrainingOfProtocol bind_row(const Binder& binder, const Json& given, double rate,
+TrainingOfProtocol bind_row(Binder& binder, const Json& given, double rate,
                             const Protocol& protocol) {
   const Json* rows = member(given, "protocols");
   const Json* own = rows == nullptr ? nullptr : member(*rows, protocol.name);
@@ -137,7 +194,7 @@ TrainingOfProtocol bind_row(const Binder& binder, const Json& given, double rate
   TrainingOfProtocol result;
   result.inner = inner_of(merged(row, "inner", given["inner"]), rate);
   if (protocol.family == Family::kDataParallel) {
-    for (const char* key : {"outer", "merge"}) {
+    for (const char* key : {"outer", "merge", "wire", "error_feedback", "mixing_alpha"}) {
       if (row.contains(key)) {
         binder.refuse(under(pointer, key), std::string(key) + " has no meaning for " +
                                                protocol.preset + ", which is data-parallel");
@@ -153,6 +210,7 @@ TrainingOfProtocol bind_row(const Binder& binder, const Json& given, double rate
   const Json merge = merged(row, "merge", given.contains("merge") ? given["merge"] : of_preset);
   result.merge_body = merge_of(merge["body"]);
   result.merge_embedding = merge_of(merge["embedding"]);
+  bind_exchange(binder, row, given, protocol, result);
   return result;
 }
 
@@ -180,11 +238,15 @@ void bind_training(Binder& binder) {
   check_trained_fragments(binder, training.model);
   check_trained_bytes(binder, training.model);
   training.held_out_share = number_at(given, "held_out_share");
+  training.shards = given["shards"] == "contiguous" ? Shards::kContiguous : Shards::kIid;
   bind_corpus(binder, given);
   training.evaluation_windows = static_cast<int>(integer_at(given, "evaluation_windows"));
   training.evaluations = static_cast<int>(integer_at(given, "evaluations"));
   training.warm_start_steps = static_cast<int>(integer_at(given, "warm_start_steps"));
   training.gradient_shards = static_cast<int>(integer_at(given, "gradient_shards"));
+  training.steps_at_most = integer_at(given, "steps_at_most");
+  check_steps(binder, training);
+  if (given["stop_at_loss"].is_number()) training.stop_at_loss = number_at(given, "stop_at_loss");
   training.seeds = static_cast<int>(std::min<std::int64_t>(
       integer_at(given, "seeds"), static_cast<std::int64_t>(binder.scenario.seeds.size())));
   if (given.contains("target_loss")) training.target_loss = number_at(given, "target_loss");

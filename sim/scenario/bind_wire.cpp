@@ -80,14 +80,6 @@ std::vector<int> ring_order(const Binder& binder, const std::string& pointer, Js
   return order;
 }
 
-double bits_of(const Json& format) {
-  if (format.is_number()) return format.get<double>();
-  for (const auto& [name, bits] : kWireFormats) {
-    if (format == name) return bits;
-  }
-  return 0.0;
-}
-
 void check_layers(const Binder& binder, const std::string& pointer, const std::string& what) {
   if (binder.scenario.charged.layers > 0) return;
   binder.refuse(pointer, "found \"" + what + "\", which needs /charged_model/layers");
@@ -188,11 +180,6 @@ void bind_anatomy(const Binder& binder, const std::string& pointer, Json& entry,
   protocol.backward_share = number_at(entry, "backward_share", 0.0);
   protocol.channel_shared = text_at(entry, "channel") == "shared";
   protocol.accumulate_steps = static_cast<int>(integer_at(entry, "accumulate_steps", 1));
-  if (protocol.accumulate_steps > 1 && binder.document["training"].is_object()) {
-    binder.refuse(pointer + "/accumulate_steps",
-                  "found " + std::to_string(protocol.accumulate_steps) +
-                      ", allowed 1 with training (or set /training to false)");
-  }
 }
 
 void bind_wire(const Binder& binder, const std::string&, Json& entry, Protocol& protocol) {
@@ -200,7 +187,11 @@ void bind_wire(const Binder& binder, const std::string&, Json& entry, Protocol& 
   Json wire = entry.contains("wire") ? entry["wire"] : Json::object();
   if (!wire.contains("format")) wire["format"] = model.wire_bits_per_parameter;
   WireFormat& format = protocol.wire;
-  format.bits_per_parameter = bits_of(wire["format"]);
+  const Json& given = wire["format"];
+  const auto known = given.is_number() ? wire_format(given.get<double>())
+                                       : wire_format(given.get<std::string>());
+  format.bits_per_parameter = given.is_number() ? given.get<double>() : known.value().bits;
+  if (known) format.precision = known->precision;
   format.overhead_bytes_share = number_at(wire, "overhead_bytes_share");
   format.sync_fixed_s = number_at(wire, "sync_fixed_s");
   format.setup_s = number_at(wire, "setup_s");

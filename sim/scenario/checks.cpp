@@ -4,6 +4,7 @@
 
 #include "sim/scenario/balanced.hpp"
 #include "sim/scenario/bind.hpp"
+#include "sim/scenario/bind_training.hpp"
 #include "sim/scenario/bind_wire.hpp"
 #include "sim/scenario/spec_parts.hpp"
 #include "sim/scenario/text.hpp"
@@ -245,31 +246,6 @@ void warn_model(Binder& binder) {
   }
 }
 
-// Fragments of the trained model follow the charged ones in number alone: a small model has few
-// large tensors, and the fragments beyond them hold biases.
-void warn_trained_fragments(Binder& binder) {
-  const Training& training = binder.scenario.training;
-  if (!training.on) return;
-  const std::vector<double> sizes = trained_tensors(training.model);
-  const double all = std::accumulate(sizes.begin(), sizes.end(), 0.0);
-  for (const Protocol& protocol : binder.scenario.protocols) {
-    if (protocol.family != Family::kDiloco) continue;
-    std::vector<double> held(static_cast<std::size_t>(protocol.fragments), 0.0);
-    const std::vector<int> fragment_of = balanced_fragments(sizes, protocol.fragments);
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      held[static_cast<std::size_t>(fragment_of[i])] += sizes[i];
-    }
-    const double least = *std::min_element(held.begin(), held.end());
-    if (5.0 * least * protocol.fragments >= all) continue;
-    binder.warn("W20", under("/protocols", protocol.name) + ": of " +
-                           std::to_string(protocol.fragments) +
-                           " fragments of the trained model the smallest holds " +
-                           number_text(100.0 * least / all) +
-                           " % of its parameters, under a fifth of the mean: train \"model\": "
-                           "\"fragments24\" or use fewer fragments");
-  }
-}
-
 void warn_chance(Binder& binder) {
   const Scenario& scenario = binder.scenario;
   const bool random = has_random_faults(scenario) || scenario.spread_relative > 0.0 ||
@@ -387,7 +363,7 @@ void add_warnings(Binder& binder, const std::vector<std::string>& assumed) {
     warn_protocol(binder, protocol);
     warn_wire(binder, protocol);
   }
-  warn_trained_fragments(binder);
+  warn_training(binder);
   warn_chance(binder);
   warn_faults_idle(binder);
   auto& warnings = binder.scenario.warnings;

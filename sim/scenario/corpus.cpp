@@ -49,6 +49,8 @@ class Splitter {
     held_out_ = text.substr(first_.size());
   }
 
+  std::size_t training_bytes() const { return first_.size(); }
+
   void check_bytes() const { check_parts(first_.size(), held_out_.size(), "bytes"); }
 
   Corpus split() const {
@@ -121,12 +123,33 @@ Corpus tokenised(std::string_view text, const Training& training, const std::str
   return Splitter(text, training, label).split();
 }
 
-void check_corpus(std::string_view text, const Training& training, const std::string& label) {
+std::pair<std::size_t, std::size_t> shard_of(const Corpus& corpus, const Training& training,
+                                             std::size_t learner, std::size_t learners) {
+  if (training.shards == Shards::kIid) return {0, corpus.training_tokens};
+  return {corpus.training_tokens * learner / learners,
+          corpus.training_tokens * (learner + 1) / learners};
+}
+
+void check_shards(std::size_t training_tokens, const Training& training, std::size_t learners,
+                  const std::string& label) {
+  const std::size_t window = static_cast<std::size_t>(training.model.context) + 1;
+  if (training.shards == Shards::kIid || training_tokens / learners >= window) return;
+  throw BadInput(label, "/training/shards",
+                 "found " + training.corpus_label + " with " + std::to_string(training_tokens) +
+                     " tokens to train on for " + std::to_string(learners) +
+                     " contiguous shards; allowed: at least one window of " +
+                     std::to_string(window) + " tokens (context + 1) in each, " +
+                     std::to_string(window * learners) + " in all");
+}
+
+void check_corpus(std::string_view text, const Training& training, std::size_t learners,
+                  const std::string& label) {
   const Splitter splitter(text, training, label);
   if (training.model.vocabulary == kernels::kByteTokens) {
     splitter.check_bytes();
+    check_shards(splitter.training_bytes(), training, learners, label);
   } else {
-    splitter.split();
+    check_shards(splitter.split().training_tokens, training, learners, label);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/text.hpp"
@@ -35,7 +36,18 @@ std::string corpus_text(const Training& training, const std::string& label,
 // the text than the vocabulary asks for, a token outside the vocabulary; each with both numbers.
 Corpus tokenised(std::string_view text, const Training& training, const std::string& label);
 
-// Refuses what tokenised would refuse; without a pass over the text when tokens are its bytes.
-void check_corpus(std::string_view text, const Training& training, const std::string& label);
+// Part `learner` of `learners` of the tokens to train on, [first, second), as training.shards says.
+// Requires check_shards.
+std::pair<std::size_t, std::size_t> shard_of(const Corpus& corpus, const Training& training,
+                                             std::size_t learner, std::size_t learners);
+
+// BadInput (label, /training/shards) when a contiguous shard is shorter than one window.
+void check_shards(std::size_t training_tokens, const Training& training, std::size_t learners,
+                  const std::string& label);
+
+// Refuses what tokenised and check_shards would refuse; without a pass over the text when tokens
+// are its bytes.
+void check_corpus(std::string_view text, const Training& training, std::size_t learners,
+                  const std::string& label);
 
 }  // namespace skerry

@@ -34,6 +34,25 @@ allowed and the nearest known key. A setting that cannot matter gives a warning 
 )";
 
 constexpr const char* kMeaning = R"(
+## What a step puts on the wire
+
+* **When something is ready.** `anatomy: whole_step`: a fragment leaves when its step has ended. `buckets`: equal parts of it over the
+  backward pass, bucket k of n at (1 - s) + s k / n of the step, s = `backward_share`. `layers`: 3L - 1 equal slices, forward 0 ... L - 1,
+  then for each layer from the last its backward pass for activations (not the first layer's) and for weights; a layer is ready after the
+  latter. A learner reports the step when the first piece of a due fragment is ready; a learner lost before the step has ended is left out.
+* **When the result is needed.** Data-parallel: before the next step. DiLoCo family with `learner_waits: at_overlap`: before step
+  t + tau + 1, with layers before the forward pass of that layer in it. Waiting inside a step is booked as `exposed_communication`,
+  or as `straggler_wait` while a peer is late.
+* **How it travels.** `channel: fifo` one piece after the other, fragments in clock order (`in_flight` of them at once); `shared`: each as
+  soon as it is ready. Before the wire a piece is copied to the host and quantised, behind it dequantised and merged, each stage one
+  piece after the other, beside the wire. `sync_fixed` is paid once an exchange, `setup` when the regions in it have changed.
+* **Fragments** are whole tensors. More fragments than steps of the period: those that fall due at one step travel together (W32), so
+  that P > H is P = H when H divides P and no byte is lost otherwise.
+* **`compute_utilization_whole_periods`** is compute / (compute + exposed communication) over whole periods of H steps behind the first:
+  what tables of bandwidth mean. `compute_utilization` counts the whole run, its first, undisturbed steps too.
+* **Control messages** (reports, decisions) cost one-way latency; with `transport/control` they have a size, and a reserved rate or a place
+  among the flows: then one that is not there in time is given up, counted, named in the result and sent again.
+
 ## What a failure means
 
 * **A slice goes.** The step in progress is kept or lost (`step_in_progress`), then `detection`, then a pause `slice_down`, then the
@@ -110,6 +129,10 @@ They name settings that cannot matter, or that deserve a second look, and stay w
 | W31 | control messages, or a cap of a class, and nothing of that kind is sent |
 | W32 | more fragments than steps in the period: those of one step travel together |
 | W33 | channel shared, and one piece is on the wire at a time |
+| W34 | training: a wire of bits that no format has, or error_feedback where nothing is rounded |
+| W35 | trained, with fewer than 50 outer rounds per fragment |
+| W36 | trained tokens are more than four times the text |
+| W37 | training ended at stop_at_loss |
 )";
 
 // Text in a cell of a table.

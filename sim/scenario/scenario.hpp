@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/quantise.hpp"
 #include "sim/base/units.hpp"
 
 namespace skerry {
@@ -180,6 +181,8 @@ struct WireFormat {
   double quantise_per_s = kUnlimited;  // before the wire and again behind it
   double host_copy_per_s = kUnlimited; // from the chips to the host, before the wire
   double merge_per_s = kUnlimited;     // behind it
+  // What the format leaves of a number; empty: so many bits are no format that is known.
+  std::optional<kernels::Precision> precision = {};
 };
 
 struct Protocol {
@@ -348,19 +351,30 @@ struct TrainingOfProtocol {
   OuterOptimizer outer;
   Merge merge_body = Merge::kMean;
   Merge merge_embedding = Merge::kMean;
+  kernels::Precision wire = kernels::Precision::kFp32;  // of outer gradients on their way
+  bool error_feedback = false;  // what rounding took is added to the learner's next one
+  double mixing_alpha = 0.0;    // an overwrite gives alpha × own + (1 − alpha) × global, alpha < 1
 };
+
+// Which windows a learner draws from: all of the part to train on, or its own of as many equal
+// consecutive parts as the scenario has learners.
+enum class Shards { kIid, kContiguous };
 
 struct Training {
   bool on = false;
   TrainedModel model;
   std::string corpus;  // "kjv", "jargon" or an absolute path (from one relative to the scenario)
   std::string corpus_label;  // "kjv", "jargon" or the file's name without folders
+  double corpus_bytes = 0.0;     // of the whole text
   double held_out_share = 0.05;  // the end of the text
   int evaluation_windows = 128;
   int evaluations = 40;        // points on the loss curve, evenly spaced in charged tokens
   int warm_start_steps = 100;  // synchronous steps before t = 0, off the clock
   int seeds = 1;               // how many of the scenario's seeds are trained
   int gradient_shards = 1;
+  Shards shards = Shards::kIid;
+  std::int64_t steps_at_most = 20000;  // of one learner on a tape to be trained
+  std::optional<double> stop_at_loss;  // training ends at the first evaluation at or below it
   std::optional<double> target_loss;            // absolute, nats per byte; else relative to the baseline row:
   double target_loss_over_baseline = 0.05;      // (1 + this) × the baseline's final loss
   std::vector<TrainingOfProtocol> of_protocol;  // one per Scenario::protocols

@@ -1,6 +1,7 @@
 // Keys of training: all that learning needs, and nothing that moves a byte or a date.
 #include "kernels/text.hpp"
 #include "sim/scenario/spec_parts.hpp"
+#include "sim/scenario/wire_formats.hpp"
 
 namespace skerry::reader {
 
@@ -59,6 +60,37 @@ NodePtr merge_spec() {
                 {"body", "embedding"});
 }
 
+// Keys that stand for all rows, and again for one.
+std::vector<Field> exchange_fields(bool shared) {
+  std::vector<Field> fields = {
+      key("wire", word(wire_format_names()),
+          "DiLoCo family: what each learner's outer gradient (global version minus its copy) is "
+          "rounded to before the merge, which adds in floating point. Nearest, ties to even. bf16 "
+          "and fp16: each value. int8, int4, int2: within a tensor, blocks of 128 values share "
+          "their largest magnitude s; a value becomes q s / L, q from -L to L, L 127, 7 or 1. fp4 "
+          "(E3M0): sign and exponent, 0 or s / 2^k, k 0 to 6. int1: sign times the block's mean "
+          "magnitude. Scales are not rounded, and not in the bytes charged unless the row's "
+          "overhead_bytes_share says so.")
+          .note("the row's wire; a number of bits stands for bf16 with 16, int4 with 4, and is "
+                "not applied when no format has as many (W34)"),
+      key("error_feedback", flag(),
+          "What rounding took from a learner's outer gradient is added to its next one of that "
+          "fragment, and goes when the learner's state does."),
+      key("mixing_alpha", share(true, false),
+          "DiLoCo family: an overwrite leaves this share of the learner's own parameters and takes "
+          "the rest from the global ones."),
+  };
+  if (shared) {
+    fields[1] = fields[1].defaults(false);
+    fields[2] = fields[2].defaults(0.0);
+  } else {
+    for (Field& field : fields)
+      field.default_note = "the shared one";
+    fields[0].default_note = "the shared one, else the row's wire";
+  }
+  return fields;
+}
+
 NodePtr model_spec() {
   const std::vector<std::string> presets = {"quick", "default", "long", "large", "fragments24"};
   return either(
@@ -88,56 +120,73 @@ NodePtr model_spec() {
 }  // namespace
 
 NodePtr training_spec() {
-  NodePtr of_protocol = object({
+  std::vector<Field> row = {
       key("inner", inner_spec(false), "Inner optimizer of this row.").note("the shared one"),
       key("outer", outer_spec(false), "Outer optimizer of this row.").note("the shared one"),
       key("merge", merge_spec(), "Merge rule of this row.")
           .note("the shared one, else the preset's"),
-  });
-  NodePtr on = object(
-      {
-          key("model", model_spec(), "The small model that is really trained.").defaults("default"),
-          key("corpus", path_text(),
-              "\"kjv\" (built in: the first MiB of the King James Bible), \"jargon\" (the Jargon "
-              "File, "
-              "1.7 MB, from Debian's package jargon-text, which must be installed) or a file of "
-              "any "
-              "bytes, relative to the scenario's folder (one called jargon: ./jargon).")
-              .defaults("kjv"),
-          key("held_out_share", share(false, false), "End of the text that is kept for evaluation.")
-              .defaults(0.05),
-          key("evaluation_windows", integer(1, 65536, "windows"),
-              "Windows of one evaluation, at fixed tokens of the held-out text. The loss is the "
-              "sum "
-              "over their tokens divided by the bytes that these stand for: nats per byte, "
-              "whatever the vocabulary.")
-              .defaults(128),
-          key("evaluations", integer(1, 10000),
-              "Points on the loss curve, evenly spaced in charged tokens.")
-              .defaults(40),
-          key("warm_start_steps", integer(0, 1e6, "learner steps"),
-              "Synchronous steps before t = 0, off the clock.")
-              .defaults(100),
-          key("inner", inner_spec(true), "AdamW on every learner.").defaults(Json::object()),
-          key("outer", outer_spec(true), "Outer step of the DiLoCo family.")
-              .defaults(Json::object()),
-          key("merge", merge_spec(),
-              "How outer gradients of learners become one: weighted mean, or mean of directions "
-              "with mean length.")
-              .note("mean; decoupled_diloco: radial_directional with mean for the embedding"),
-          key("seeds", integer(1, 10000), "How many of the scenario's seeds are trained.")
-              .defaults(1),
-          key("gradient_shards", integer(1, 1024),
-              "Parts of one batch whose gradients are summed in fixed order.")
-              .defaults(1),
-          key("target_loss", positive(100.0, "nats per byte"), "Loss whose date is reported."),
-          key("target_loss_over_baseline", number(0.0, 100.0),
-              "The same, as (1 + this) x the final loss of the baseline row.")
-              .defaults(0.05),
-          key("protocols", map_of(of_protocol, "PROTOCOL", 64), "Overrides per row."),
-      },
-      {{"target_loss", "target_loss_over_baseline"}});
-  return either({never_true(), on});
+  };
+  for (Field& field : exchange_fields(false))
+    row.push_back(std::move(field));
+  NodePtr of_protocol = object(std::move(row));
+  std::vector<Field> fields = {
+      key("model", model_spec(), "The small model that is really trained.").defaults("default"),
+      key("corpus", path_text(),
+          "\"kjv\" (built in: the first MiB of the King James Bible), \"jargon\" (the Jargon "
+          "File, "
+          "1.7 MB, from Debian's package jargon-text, which must be installed) or a file of "
+          "any "
+          "bytes, relative to the scenario's folder (one called jargon: ./jargon).")
+          .defaults("kjv"),
+      key("held_out_share", share(false, false), "End of the text that is kept for evaluation.")
+          .defaults(0.05),
+      key("evaluation_windows", integer(1, 65536, "windows"),
+          "Windows of one evaluation, at fixed tokens of the held-out text. The loss is the "
+          "sum "
+          "over their tokens divided by the bytes that these stand for: nats per byte, "
+          "whatever the vocabulary.")
+          .defaults(128),
+      key("evaluations", integer(1, 10000),
+          "Points on the loss curve, evenly spaced in charged tokens.")
+          .defaults(40),
+      key("warm_start_steps", integer(0, 1e6, "learner steps"),
+          "Synchronous steps before t = 0, off the clock.")
+          .defaults(100),
+      key("inner", inner_spec(true), "AdamW on every learner.").defaults(Json::object()),
+      key("outer", outer_spec(true), "Outer step of the DiLoCo family.").defaults(Json::object()),
+      key("merge", merge_spec(),
+          "How outer gradients of learners become one: weighted mean, or mean of directions "
+          "with mean length.")
+          .note("mean; decoupled_diloco: radial_directional with mean for the embedding"),
+      key("shards", word({"iid", "contiguous"}),
+          "What a learner reads. iid: windows from the whole part to train on. contiguous: that "
+          "part is cut into as many equal consecutive parts as the scenario has learners, and "
+          "each draws from its own, in learner order. Either way the windows follow from the "
+          "seed, the learner and the number of its step alone.")
+          .defaults("iid"),
+      key("steps_at_most", integer(1, 1e7, "learner steps"),
+          "A tape with more steps of one learner (data-parallel: times accumulate_steps) is "
+          "refused: every one is really trained. Shorten the run, or allow more.")
+          .defaults(20000),
+      key("stop_at_loss", either({never_true(), positive(100.0, "nats per byte")}),
+          "Training ends at the first evaluation at or below this and leaves snapshot.bin, "
+          "from which `skerry train RUN --resume` goes on. The final loss is then that one, "
+          "and a warning says so. false: to the end of the tape.")
+          .defaults(false),
+      key("seeds", integer(1, 10000), "How many of the scenario's seeds are trained.").defaults(1),
+      key("gradient_shards", integer(1, 1024),
+          "Parts of one batch whose gradients are summed in fixed order.")
+          .defaults(1),
+      key("target_loss", positive(100.0, "nats per byte"), "Loss whose date is reported."),
+      key("target_loss_over_baseline", number(0.0, 100.0),
+          "The same, as (1 + this) x the final loss of the baseline row.")
+          .defaults(0.05),
+      key("protocols", map_of(of_protocol, "PROTOCOL", 64), "Overrides per row."),
+  };
+  for (Field& field : exchange_fields(true))
+    fields.push_back(std::move(field));
+  return either(
+      {never_true(), object(std::move(fields), {{"target_loss", "target_loss_over_baseline"}})});
 }
 
 }  // namespace skerry::reader

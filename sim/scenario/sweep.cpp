@@ -5,7 +5,6 @@
 #include <set>
 
 #include "sim/base/error.hpp"
-#include "sim/base/random.hpp"
 #include "sim/scenario/metrics.hpp"
 #include "sim/scenario/parse.hpp"
 #include "sim/scenario/resolve.hpp"
@@ -17,20 +16,6 @@ namespace skerry {
 namespace {
 
 using namespace reader;
-
-// One call of load_sweep_text.
-struct Reading {
-  Sweep sweep;
-  Json written;                                // as parsed
-  Json document;                               // resolved, placeholders in it
-  Json scenario;                               // as written, with --set
-  std::vector<std::vector<AxisPlace>> places;  // per axis
-  bool random = false;
-
-  [[noreturn]] void refuse(const std::string& pointer, const std::string& message) const {
-    throw BadInput(sweep.label, pointer, message);
-  }
-};
 
 std::string name_of(const std::string& label) {
   std::string name = std::filesystem::path(label).filename().string();
@@ -48,8 +33,15 @@ std::string name_of(const std::string& label) {
 // Puts placeholders where the tree has no type, and checks the rest.
 void resolve_document(Reading& r) {
   Json plain = r.written;
-  if (plain.is_object() && plain.contains("scenario") && plain["scenario"].is_object()) {
-    plain["scenario"] = "inline";
+  if (plain.is_object() && plain.contains("scenario")) {
+    Json& scenario = plain["scenario"];
+    if (scenario.is_object()) {
+      scenario = "inline";
+    } else if (!scenario.is_string()) {
+      r.refuse("/scenario",
+               "found " + shown(scenario) +
+                   ", allowed the scenario itself or its path from this file's folder");
+    }
   }
   const auto hide = [&r](Json& object, const char* key, const std::string& pointer) {
     if (!object.is_object() || !object.contains(key)) return;
@@ -68,6 +60,16 @@ void resolve_document(Reading& r) {
   r.document = resolve(sweep_spec(), plain, "", out);
 }
 
+// The one mistake that a list of unknown keys would not explain.
+void refuse_scenario(const Reading& r) {
+  const Json* format = r.written.is_object() ? member(r.written, "skerry") : nullptr;
+  if (format == nullptr || !format->is_string()) return;
+  if (!format->get<std::string>().starts_with("scenario/")) return;
+  r.refuse("/skerry", "found " + shown(*format) +
+                          ", which is a scenario: `skerry run` takes it; allowed \"sweep/1\", a "
+                          "study that names a scenario");
+}
+
 void read_scenario(Reading& r, const std::string& folder, const std::vector<Setting>& settings) {
   Sweep& s = r.sweep;
   const Json& given = r.written["scenario"];
@@ -82,6 +84,12 @@ void read_scenario(Reading& r, const std::string& folder, const std::vector<Sett
     const std::string text =
         read_bounded_file(s.scenario_label, kMaxFileBytes, s.label, "/scenario");
     r.scenario = parse_strict(text, s.scenario_label);
+    const Json* format = r.scenario.is_object() ? member(r.scenario, "skerry") : nullptr;
+    if (format != nullptr && *format == "sweep/1") {
+      r.refuse("/scenario", "found " + s.scenario_label +
+                                ", which is itself a sweep, allowed a "
+                                "scenario/1");
+    }
   }
   for (const Setting& setting : settings)
     apply_setting(r.scenario, setting);
@@ -167,7 +175,7 @@ void read_axis(Reading& r, const std::string& name) {
   std::set<std::string> met;
   const std::vector<Json> values = values_of(r, name, places);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::string here = pointer + "/values/" + std::to_string(i);
+    const std::string here = place_of_value(axis, pointer, i);
     std::string first;
     for (const AxisPlace& place : places) {
       const std::string resolved = checked_value(place, values[i], r.sweep.label, here).dump();
@@ -188,11 +196,7 @@ void check_overlaps(const Reading& r) {
   for (std::size_t a = 0; a < r.places.size(); ++a) {
     for (const AxisPlace& place : r.places[a]) {
       for (const auto& [other_axis, other] : all) {
-        const std::size_t n = std::min(place.parts.size(), other->parts.size());
-        if (!std::equal(place.parts.begin(), place.parts.begin() + std::ptrdiff_t(n),
-                        other->parts.begin())) {
-          continue;
-        }
+        if (!overlap(place.parts, other->parts)) continue;
         r.refuse(under("/axes", r.sweep.axes[a].name) + "/at",
                  "found " + place.pointer + ", which the axis '" + r.sweep.axes[other_axis].name +
                      "' varies too (" + other->pointer + "), allowed one axis a key");
@@ -202,115 +206,24 @@ void check_overlaps(const Reading& r) {
   }
 }
 
-std::vector<std::vector<std::string>> grid(const Reading& r) {
-  std::vector<std::vector<std::string>> out{{}};
-  for (const SweepAxis& axis : r.sweep.axes) {
-    if (out.size() * axis.values.size() > kMaxPoints) {
-      r.refuse("/axes", "would give more than " + std::to_string(kMaxPoints) +
-                            " combinations, allowed at most that");
-    }
-    std::vector<std::vector<std::string>> next;
-    for (const auto& head : out) {
-      for (const std::string& value : axis.values) {
-        next.push_back(head);
-        next.back().push_back(value);
+// A setting that a sweep would overrule.
+void check_settings(const Reading& r, const std::vector<Setting>& settings) {
+  for (const Setting& setting : settings) {
+    const std::vector<std::string> parts = resolved_parts(setting.pointer);
+    for (std::size_t a = 0; a < r.places.size(); ++a) {
+      for (const AxisPlace& place : r.places[a]) {
+        if (!overlap(parts, place.parts)) continue;
+        throw BadInput("--set", setting.pointer,
+                       "is what the axis '" + r.sweep.axes[a].name + "' varies (" + place.pointer +
+                           "), allowed what no axis varies");
       }
     }
-    out = std::move(next);
-  }
-  return out;
-}
-
-std::vector<std::vector<std::string>> zip(const Reading& r) {
-  const SweepAxis& first = r.sweep.axes[0];
-  std::vector<std::vector<std::string>> out(first.values.size());
-  for (const SweepAxis& axis : r.sweep.axes) {
-    if (axis.values.size() != first.values.size()) {
-      r.refuse(under("/axes", axis.name), "found " + std::to_string(axis.values.size()) +
-                                              " values, but '" + first.name + "' has " +
-                                              std::to_string(first.values.size()) +
-                                              ", allowed as many on every axis of a zip");
-    }
-    for (std::size_t i = 0; i < out.size(); ++i)
-      out[i].push_back(axis.values[i]);
-  }
-  std::set<std::vector<std::string>> met;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    if (!met.insert(out[i]).second) {
-      r.refuse(under("/axes", first.name) + "/values/" + std::to_string(i),
-               "gives a combination of values a second time, allowed once");
+    for (const char* key : {"seeds", "until"}) {
+      if (parts[0] != "seeds" || !r.document.contains(key)) continue;
+      throw BadInput("--set", setting.pointer,
+                     "is what the sweep's own /" + std::string(key) + " decides: change it there");
     }
   }
-  return out;
-}
-
-// Draw i of an axis is a function of (seed, axis, i): a larger n keeps the first ones.
-std::vector<std::vector<std::string>> drawn(Reading& r, std::size_t n, std::uint64_t seed) {
-  std::vector<std::vector<std::string>> out;
-  std::set<std::vector<std::string>> met;
-  std::vector<std::vector<std::string>> used(r.sweep.axes.size());
-  for (std::size_t i = 0; i < n; ++i) {
-    std::vector<std::string> one;
-    for (std::size_t a = 0; a < r.sweep.axes.size(); ++a) {
-      const SweepAxis& axis = r.sweep.axes[a];
-      RandomStream stream(seed, "sweep." + axis.name, i);
-      if (!axis.values.empty()) {
-        one.push_back(axis.values[stream.below(axis.values.size())]);
-        continue;
-      }
-      const Json& spec = r.document["axes"][axis.name];
-      const bool logarithmic = spec.contains("log_range");
-      const Json value = drawn_value(spec[logarithmic ? "log_range" : "range"], logarithmic,
-                                     wants_integer(r.places[a][0]), stream.uniform());
-      for (const AxisPlace& place : r.places[a])
-        checked_value(place, value, r.sweep.label, under("/axes", axis.name));
-      one.push_back(value.dump());
-      used[a].push_back(one.back());
-    }
-    if (met.insert(one).second) out.push_back(std::move(one));
-  }
-  for (std::size_t a = 0; a < used.size(); ++a) {
-    if (!used[a].empty()) r.sweep.axes[a].values = used[a];
-  }
-  return out;
-}
-
-void combine(Reading& r) {
-  const Json& design = r.document["design"];
-  std::vector<std::vector<std::string>> all;
-  if (r.random) {
-    all = drawn(r, design["random"].get<std::size_t>(), design["seed"].get<std::uint64_t>());
-  } else {
-    all = design == "zip" ? zip(r) : grid(r);
-  }
-  const std::vector<SkipRule> rules =
-      skip_rules(r.written.contains("skip") ? r.written["skip"] : Json::array(), r.sweep, r.random);
-  const auto listed = [](const std::vector<std::string>& words, const std::string& word) {
-    return words.empty() || std::find(words.begin(), words.end(), word) != words.end();
-  };
-  bool any = false;
-  for (std::vector<std::string>& values : all) {
-    Combination one;
-    std::vector<std::string> plain;
-    for (std::size_t a = 0; a < values.size(); ++a) {
-      plain.push_back(canonical(Json::parse(values[a])));
-      for (const std::string& pointer : r.sweep.axes[a].at)
-        one.settings.push_back({pointer, values[a]});
-    }
-    for (const std::string& row : r.sweep.protocols) {
-      const bool skipped = std::any_of(rules.begin(), rules.end(), [&](const SkipRule& rule) {
-        bool fits = listed(rule.protocols, row);
-        for (std::size_t a = 0; a < plain.size(); ++a)
-          fits = fits && listed(rule.values[a], plain[a]);
-        return fits;
-      });
-      one.skipped.push_back(skipped);
-      any = any || !skipped;
-    }
-    one.values = std::move(values);
-    r.sweep.combinations.push_back(std::move(one));
-  }
-  if (!any) r.refuse("/skip", "leaves no point, allowed an entry less");
 }
 
 std::vector<std::uint64_t> seeds_from(const Json& value) {
@@ -348,6 +261,16 @@ void check_metric(const Reading& r, const std::string& metric, const std::string
   }
 }
 
+// Times to loss are known beside the baseline, after all points have ended.
+void check_until_metric(const Reading& r, const std::string& metric) {
+  for (const char* late : {"time_to_loss_s", "tokens_to_loss", "target_loss"}) {
+    if (metric != late) continue;
+    r.refuse("/until/metric", "found '" + metric +
+                                  "', which no point has by itself: it needs the baseline's loss; "
+                                  "allowed a number of one run such as loss.final");
+  }
+}
+
 void read_seeds(Reading& r) {
   Sweep& s = r.sweep;
   if (r.document.contains("until")) {
@@ -355,6 +278,7 @@ void read_seeds(Reading& r) {
     Until until{u["metric"], u["half_width"], u["min_seeds"], u["max_seeds"],
                 u.contains("protocol") ? u["protocol"].get<std::string>() : ""};
     check_metric(r, until.metric, "/until/metric");
+    check_until_metric(r, until.metric);
     if (until.min_seeds > until.max_seeds) {
       r.refuse("/until/max_seeds", "found " + std::to_string(until.max_seeds) +
                                        ", but min_seeds is " + std::to_string(until.min_seeds));
@@ -431,18 +355,14 @@ Sweep load_sweep_text(const std::string& text, const std::string& label, const s
   r.sweep.label = label;
   r.sweep.name = name_of(label);
   r.written = parse_strict(text, label);
+  refuse_scenario(r);
   resolve_document(r);
   read_scenario(r, folder, settings);
   r.random = r.document["design"].is_object();
   for (const auto& [name, axis] : r.document["axes"].items())
     read_axis(r, name);
   check_overlaps(r);
-  for (const Setting& setting : settings) {
-    for (const SweepAxis& axis : r.sweep.axes) {
-      if (std::find(axis.at.begin(), axis.at.end(), setting.pointer) == axis.at.end()) continue;
-      throw BadInput("--set", setting.pointer, "is what the axis '" + axis.name + "' varies");
-    }
-  }
+  check_settings(r, settings);
   combine(r);
   read_seeds(r);
   read_table(r);

@@ -51,6 +51,10 @@ class Walk {
   // The choice that the scenario took, else the first that has something below it.
   void either(const Node& node, const Json* value, std::size_t i, const AxisPlace& so_far) {
     const Node* below = nullptr;
+    if (value != nullptr && *value == false) {
+      refuse("the scenario has false at '" + so_far.pointer +
+             "', so that nothing is below: vary '" + so_far.pointer + "' itself or switch it on");
+    }
     for (const NodePtr& choice : node.choices) {
       const bool deep = choice->type == Type::kObject || choice->type == Type::kMap ||
                         choice->type == Type::kArray;
@@ -99,8 +103,11 @@ class Walk {
       from(*node.value, below, i + 1, step(so_far, names[k], names[k], nullptr));
     }
     if (hit) return;
-    const std::string known = names.empty() ? "nothing there" : join(names);
-    refuse("the scenario has no '" + under(so_far.pointer, word) + "', allowed " + known +
+    const std::string missing = under(so_far.pointer, word);
+    if (names.empty()) {
+      refuse("the scenario has no '" + missing + "': it has nothing in '" + so_far.pointer + "'");
+    }
+    refuse("the scenario has no '" + missing + "', allowed " + join(names) +
            did_you_mean(word, names));
   }
 
@@ -178,6 +185,22 @@ bool wants_integer(const AxisPlace& place) {
                      [](const NodePtr& choice) { return choice->type == Type::kInteger; });
 }
 
+std::vector<std::string> resolved_parts(const std::string& pointer) {
+  std::vector<std::string> out;
+  const Node* node = &scenario_spec();
+  for (const std::string& word : pointer_parts(pointer)) {
+    const Field* field = nullptr;
+    if (node != nullptr) node = step_into(*node, word, &field);
+    out.push_back(field == nullptr ? word : resolved_key(*field));
+  }
+  return out;
+}
+
+bool overlap(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  const std::size_t n = std::min(a.size(), b.size());
+  return std::equal(a.begin(), a.begin() + std::ptrdiff_t(n), b.begin());
+}
+
 Json checked_value(const AxisPlace& place, const Json& value, const std::string& label,
                    const std::string& pointer) {
   Resolution ignored{label, {}};
@@ -186,7 +209,23 @@ Json checked_value(const AxisPlace& place, const Json& value, const std::string&
   }
   const std::string spelling = pointer_parts(place.pointer).back();
   const NodePtr wrap = object({*place.field});
-  return resolve(*wrap, Json{{spelling, value}}, pointer, ignored);
+  try {
+    return resolve(*wrap, Json{{spelling, value}}, pointer, ignored);
+  } catch (
+      const BadInput& error) {  // the key that was put around the value is no place of the file
+    std::string text = error.what();
+    const std::string inner = under(pointer, spelling);
+    const std::size_t at = text.find(inner);
+    if (at != std::string::npos) text.replace(at, inner.size(), pointer);
+    throw BadInput("", "", text);
+  }
+}
+
+std::string place_of_value(const Json& axis, const std::string& pointer, std::size_t i) {
+  for (const char* kind : {"range", "log_range"}) {
+    if (axis.contains(kind)) return under(pointer, kind);
+  }
+  return pointer + "/values/" + std::to_string(i);
 }
 
 std::vector<Json> range_values(const Json& range, bool logarithmic, bool integers,
@@ -274,6 +313,9 @@ std::vector<SkipRule> skip_rules(const Json& skip, const Sweep& sweep, bool rand
                        "found an unknown key, allowed " + join(keys) + did_you_mean(key, keys));
       }
       if (key == "about") continue;
+      if (value.is_array() && value.empty()) {
+        throw BadInput(sweep.label, here, "found no value, allowed at least one");
+      }
       any = true;
       for (const Json& one : one_or_many(value)) {
         if (key == "protocol") {

@@ -82,6 +82,10 @@ Sweep sensitivity_of(const Sweep& sweep, std::vector<std::string>& notes) {
   if (sweep.until) out.seeds.resize(std::size_t(sweep.until->min_seeds));
   out.keep_tapes = false;
   out.table = {{"key", "factor"}, "protocol", {"tokens_per_s"}};
+  for (const SweepAxis& axis : sweep.axes) {
+    notes.push_back("the axis '" + axis.name +
+                    "' of the sweep, and its skip and table: this is about the scenario as it is");
+  }
   out.axes = {{"key", {}, {}}, {"factor", {}, {}}};
   out.combinations = {{{"\"none\"", "1"}, {}, std::vector<bool>(sweep.protocols.size(), false)}};
   const Loaded base = load_combination(out, out.combinations[0], {}, out.seeds, false);
@@ -116,6 +120,15 @@ Sweep sensitivity_of(const Sweep& sweep, std::vector<std::string>& notes) {
   }
   out.axes[0].values.insert(out.axes[0].values.begin(), "\"none\"");
   out.axes[1].values = {"0.8", "1", "1.2"};
+  Json resolved{{"skerry", "sensitivity/1"},
+                {"scenario", Json::parse(sweep.scenario_text)},
+                {"seeds", out.seeds},
+                {"axes", Json::object()}};
+  for (const SweepAxis& axis : out.axes) {
+    for (const std::string& value : axis.values)
+      resolved["axes"][axis.name]["values"].push_back(Json::parse(value));
+  }
+  out.resolved_json = resolved.dump(2) + "\n";
   return out;
 }
 

@@ -55,15 +55,32 @@ Progress TokenClock::at(double date) {
   return progress;
 }
 
+void Curve::stop_when_reached() {
+  result_.stopped = stop_at_loss_ && !result_.diverged && result_.final <= *stop_at_loss_;
+}
+
+void Curve::start(std::span<const float> global) {
+  evaluate({}, global);
+  stop_when_reached();
+}
+
 void Curve::state(const Progress& progress, std::span<const float> global) {
   newest_ = progress;
   evaluated_ = false;
   const double due = total_ * next_ / evaluations_;
-  if (total_ > 0 && progress.tokens >= due * (1 - kRounding)) evaluate(progress, global);
+  if (total_ <= 0 || progress.tokens < due * (1 - kRounding)) return;
+  evaluate(progress, global);
+  stop_when_reached();
 }
 
 void Curve::end(std::span<const float> global) {
   if (!evaluated_) evaluate(newest_, global);
+}
+
+void Curve::describe(Archive& a) {
+  a(next_, evaluated_, newest_);
+  a(result_.curve, result_.start, result_.final, result_.best, result_.rounds,
+    result_.outer_rounds);
 }
 
 void Curve::evaluate(const Progress& progress, std::span<const float> global) {

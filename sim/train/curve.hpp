@@ -5,10 +5,12 @@
 // step ended.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "sim/tape/tape.hpp"
+#include "sim/train/archive.hpp"
 #include "sim/train/replay.hpp"
 #include "sim/train/trainer.hpp"
 
@@ -18,6 +20,7 @@ struct Progress {
   double simulated_s = 0;
   double tokens = 0;          // charged, net
   double trained_tokens = 0;  // of the same steps; the warm start does not count
+  void describe(Archive& a) { a(simulated_s, tokens, trained_tokens); }
 };
 
 // Net tokens of a DiLoCo tape by date: whole steps that have ended, minus what was lost by then. (A
@@ -49,24 +52,33 @@ class TokenClock {
 
 class Curve {
  public:
-  Curve(Trainer& trainer, double total_tokens, int evaluations, TrainResult& result)
-      : trainer_(trainer), total_(total_tokens), evaluations_(evaluations), result_(result) {}
+  Curve(Trainer& trainer, double total_tokens, const Training& training, TrainResult& result)
+      : trainer_(trainer),
+        total_(total_tokens),
+        evaluations_(training.evaluations),
+        stop_at_loss_(training.stop_at_loss),
+        result_(result) {}
 
   // The state at t = 0.
-  void start(std::span<const float> global) { evaluate({}, global); }
+  void start(std::span<const float> global);
   // Another state: evaluated when the tokens of the next point are reached.
   void state(const Progress& progress, std::span<const float> global);
   // The last state: evaluated unless it just was.
   void end(std::span<const float> global);
 
-  bool diverged() const { return result_.diverged; }
+  // Nothing more is to be trained: it diverged, or stop_at_loss was reached.
+  bool ended() const { return result_.diverged || result_.stopped; }
+
+  void describe(Archive& a);  // with the result so far
 
  private:
+  void stop_when_reached();
   void evaluate(const Progress& progress, std::span<const float> global);
 
   Trainer& trainer_;
   double total_;
   int evaluations_;
+  std::optional<double> stop_at_loss_;
   int next_ = 1;           // the point due is total · next_ / evaluations_
   bool evaluated_ = true;  // the newest state was
   Progress newest_;

@@ -2,31 +2,30 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "sim/base/error.hpp"
+#include "sim/train/causality.hpp"
 #include "sim/train/curve.hpp"
 
 namespace skerry::train {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
-  throw BadInput("", "", "the tape does not fit together: " + what);
-}
-
 struct Span {  // n equal steps of all its learners, after `before` steps
   double t0 = 0, t1 = 0;
   std::int64_t before = 0, n = 0;
-  int learners = 0;   // as announced
-  double tokens = 0;  // charged, each step, all learners
-  std::vector<Batch> batches;
+  int learners = 0;                             // as announced
+  double tokens = 0;                            // charged, each step, all learners
+  std::vector<std::pair<int, double>> charged;  // learner and its tokens of a step
 };
 
 // The steps that count, in order.
 class NetSteps {
  public:
-  explicit NetSteps(const Trainer& trainer) : trainer_(trainer) {}
+  explicit NetSteps(const std::string& label) : label_(label) {}
+
+  void next() { fact_ += 1; }
 
   template <class F>
   void read(const F&) {}  // the shared state does not notice who leaves, joins or saves
@@ -34,20 +33,21 @@ class NetSteps {
   void read(const fact::Steps& f) { step(f); }
   void read(const fact::RollBack& f) { roll_back(f); }
 
-  const std::vector<Span>& finish() {
+  std::vector<Span> finish() {
     check_last();
-    return spans_;
+    return std::move(spans_);
   }
 
  private:
+  [[noreturn]] void refuse(const std::string& what) const { refuse_fact(label_, fact_, what); }
   std::int64_t done() const { return spans_.empty() ? 0 : spans_.back().before + spans_.back().n; }
 
   void check_last() const {
-    if (!spans_.empty() &&
-        static_cast<int>(spans_.back().batches.size()) != spans_.back().learners) {
-      refuse("a reduction over " + std::to_string(spans_.back().learners) +
-             " learners with steps of " + std::to_string(spans_.back().batches.size()));
-    }
+    if (spans_.empty()) return;
+    const Span& span = spans_.back();
+    if (static_cast<int>(span.charged.size()) == span.learners) return;
+    refuse("a reduction over " + std::to_string(span.learners) + " learners with steps of " +
+           std::to_string(span.charged.size()));
   }
 
   void reduce(const fact::Reduce& f) {
@@ -65,9 +65,7 @@ class NetSteps {
     Span& span = spans_.back();
     span.t1 = std::max(span.t1, f.t1);
     span.tokens += f.tokens;
-    span.batches.push_back({f.learner, trainer_.trained_tokens(f.tokens)});
-    std::sort(span.batches.begin(), span.batches.end(),
-              [](const Batch& a, const Batch& b) { return a.learner < b.learner; });
+    span.charged.emplace_back(f.learner, f.tokens);
   }
 
   void roll_back(const fact::RollBack& f) {
@@ -86,47 +84,87 @@ class NetSteps {
     span.n = kept;
   }
 
-  const Trainer& trainer_;
+  const std::string& label_;
+  std::size_t fact_ = 0;
   std::vector<Span> spans_;
 };
 
-}  // namespace
-
-TrainResult replay_data_parallel(const Scenario& scenario, const Tape& tape, Trainer& trainer,
-                                 const std::function<void(double)>& progress) {
-  NetSteps net(trainer);
+std::vector<Span> net_steps(const Tape& tape, const std::string& label) {
+  NetSteps net(label);
   for (const Fact& any : tape.facts) {
     std::visit([&](const auto& f) { net.read(f); }, any);
+    net.next();
   }
-  const std::vector<Span>& spans = net.finish();
+  return net.finish();
+}
+
+// Pass by pass, in learner order.
+std::vector<Batch> batches_of(const Span& span, const Trainer& trainer) {
+  std::vector<Batch> batches;
+  for (const auto& [learner, tokens] : span.charged) {
+    for (int pass = 0; pass < trainer.passes(); ++pass)
+      batches.push_back({learner, trainer.trained_tokens(tokens / trainer.passes()), pass});
+  }
+  std::sort(batches.begin(), batches.end(), [](const Batch& a, const Batch& b) {
+    return std::pair(a.pass, a.learner) < std::pair(b.pass, b.learner);
+  });
+  return batches;
+}
+
+}  // namespace
+
+void check_data_parallel(const Tape& tape, const std::string& label) {
+  net_steps(tape, label);
+}
+
+TrainResult replay_data_parallel(const Scenario& scenario, const Tape& tape, Trainer& trainer,
+                                 const std::function<void(double)>& progress,
+                                 const std::string& label, Archive* from) {
+  const std::vector<Span> spans = net_steps(tape, label);
   double total = 0;
-  double steps = 0;
+  std::int64_t steps = 0, done = 0;
   for (const Span& span : spans) {
     total += span.tokens * static_cast<double>(span.n);
-    steps += static_cast<double>(span.n);
+    steps += span.n;
   }
 
   TrainResult result;
-  Curve curve(trainer, total, scenario.training.evaluations, result);
-  State state = trainer.warm_start();
-  curve.start(state.parameters);
+  Curve curve(trainer, total, scenario.training, result);
+  State state;
   Progress now;
+  const auto describe = [&](Archive& a) { a(done, state, now, curve); };
+  if (from != nullptr) {
+    describe(*from);
+    from->end();
+  } else {
+    state = trainer.warm_start();
+    curve.start(state.parameters);
+  }
   for (const Span& span : spans) {
+    const std::vector<Batch> batches = batches_of(span, trainer);
     double trained = 0;
-    for (const Batch& batch : span.batches)
+    for (const Batch& batch : batches)
       trained += batch.tokens;
-    for (std::int64_t i = 1; i <= span.n && !curve.diverged(); ++i) {
-      const std::int64_t step = span.before + i;
-      trainer.synchronous_step(state, trainer.warm_start_steps() + step, span.batches);
+    for (std::int64_t i = 1; i <= span.n && !curve.ended(); ++i) {
+      if (span.before + i <= done) continue;
+      done = span.before + i;
+      trainer.synchronous_step(state, trainer.warm_start_steps() + done, batches);
       now.simulated_s =
           span.t0 + (span.t1 - span.t0) * static_cast<double>(i) / static_cast<double>(span.n);
       now.tokens += span.tokens;
       now.trained_tokens += trained;
       curve.state(now, state.parameters);
-      if (progress) progress(static_cast<double>(step) / steps);
+      if (progress) progress(static_cast<double>(done) / static_cast<double>(steps));
     }
   }
-  if (!curve.diverged()) curve.end(state.parameters);
+  result.stopped = result.stopped && done < steps;
+  if (result.stopped) {
+    Archive to;
+    describe(to);
+    result.snapshot = to.take();
+  } else if (!curve.ended()) {
+    curve.end(state.parameters);
+  }
   result.parameters = std::move(state.parameters);
   return result;
 }

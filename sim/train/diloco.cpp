@@ -8,59 +8,13 @@
 
 #include "kernels/parallel.hpp"
 #include "sim/base/error.hpp"
-#include "sim/scenario/balanced.hpp"
-#include "sim/cost/cost.hpp"
 #include "sim/train/curve.hpp"
 #include "sim/train/plan.hpp"
+#include "sim/train/syncer.hpp"
 
 namespace skerry::train {
 
 namespace {
-
-using Fragment = std::vector<kernels::TensorInfo>;
-
-std::vector<Fragment> trained_fragments(const kernels::ModelShape& shape,
-                                        const Protocol& protocol) {
-  const std::vector<kernels::TensorInfo> tensors = kernels::tensors(shape);
-  if (static_cast<std::size_t>(protocol.fragments) > tensors.size()) {
-    throw BadInput("", "/training/model",
-                   "found a model of " + std::to_string(tensors.size()) +
-                       " tensors; allowed: at least the " + std::to_string(protocol.fragments) +
-                       " fragments of " + protocol.name);
-  }
-  std::vector<double> sizes;
-  for (const auto& tensor : tensors)
-    sizes.push_back(static_cast<double>(tensor.size));
-  const std::vector<int> fragment_of = balanced_fragments(sizes, protocol.fragments);
-  std::vector<Fragment> fragments(static_cast<std::size_t>(protocol.fragments));
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    fragments[static_cast<std::size_t>(fragment_of[i])].push_back(tensors[i]);
-  }
-  return fragments;
-}
-
-// The fragment's tensors, one after the other.
-std::vector<float> gather(const Fragment& fragment, const std::vector<float>& parameters) {
-  std::size_t size = 0;
-  for (const auto& tensor : fragment)
-    size += tensor.size;
-  std::vector<float> flat;
-  flat.reserve(size);
-  for (const auto& tensor : fragment) {
-    const float* begin = parameters.data() + tensor.offset;
-    flat.insert(flat.end(), begin, begin + tensor.size);
-  }
-  return flat;
-}
-
-void scatter(const Fragment& fragment, const std::vector<float>& flat,
-             std::vector<float>& parameters) {
-  const float* from = flat.data();
-  for (const auto& tensor : fragment) {
-    std::copy(from, from + tensor.size, parameters.data() + tensor.offset);
-    from += tensor.size;
-  }
-}
 
 // Learners and syncer take turns: all learners go on, side by side, until each waits for a version
 // or a copy that is not there; then the syncer takes every next round whose pulls are there. Who
@@ -68,13 +22,17 @@ void scatter(const Fragment& fragment, const std::vector<float>& flat,
 // no bit of it.
 class Diloco {
  public:
-  Diloco(const Scenario& scenario, const Protocol& protocol, const Tape& tape, Trainer& trainer)
+  Diloco(const Scenario& scenario, const Protocol& protocol, const Tape& tape, Trainer& trainer,
+         const std::string& label)
       : protocol_(protocol),
         trainer_(trainer),
+        label_(label),
         fragments_(trained_fragments(trainer.shape(), protocol)),
-        plan_(make_plan(scenario, tape)),
+        plan_(make_plan(scenario, tape, label)),
         clock_(scenario, trainer, tape),
-        curve_(trainer, clock_.total(), scenario.training.evaluations, result_),
+        curve_(trainer, clock_.total(), scenario.training, result_),
+        syncer_(trainer.optimizers(), scenario.learners.size(), fragments_.size(),
+                trainer.threads()),
         cursors_(scenario.learners.size()),
         rounds_(plan_.rounds.size()),
         copies_(plan_.copies.size()) {
@@ -84,7 +42,7 @@ class Diloco {
     }
   }
 
-  TrainResult run(const std::function<void(double)>& progress);
+  TrainResult run(const std::function<void(double)>& progress, Archive* from);
 
  private:
   struct Cursor {  // where a learner is in its plan, and its state there
@@ -93,6 +51,7 @@ class Diloco {
     std::int64_t step = 0;
     bool begun = false;  // the life
     State state;
+    void describe(Archive& a) { a(life, command, span, done_in_span, step, begun, state); }
   };
   struct RoundState {
     std::vector<std::vector<float>>
@@ -100,10 +59,20 @@ class Diloco {
     std::vector<float> version;  // until its last reader has it
     std::atomic<int> readers = 0;
     bool done = false;  // written between the learners' turns only
+    void describe(Archive& a) {
+      int left = readers;
+      a(pulled, version, left, done);
+      readers = left;
+    }
   };
   struct CopyState {
     State state;
     std::atomic<bool> ready = false;
+    void describe(Archive& a) {
+      bool is_ready = ready;
+      a(state, is_ready);
+      ready = is_ready;
+    }
   };
 
   bool advance(int learner, int worker);  // false when nothing could be done
@@ -116,20 +85,21 @@ class Diloco {
 
   bool syncer_turn();  // false when nothing could be done
   void copy_global();
-  void merge(std::size_t round);
-  void outer_step(std::size_t round);
+  void start();
+  void describe(Archive& a);
 
   const Fragment& fragment(int p) const { return fragments_[static_cast<std::size_t>(p)]; }
 
   const Protocol& protocol_;
   Trainer& trainer_;
+  const std::string& label_;
   std::vector<Fragment> fragments_;
   Plan plan_;
   TrainResult result_;
   TokenClock clock_;
   Curve curve_;
-  State start_;                                            // after the warm start
-  std::vector<float> global_, momentum_, outer_gradient_;  // syncer
+  State start_;  // after the warm start
+  Syncer syncer_;
   std::size_t next_round_ = 0, next_copy_ = 0;
   std::vector<Cursor> cursors_;  // per scenario learner
   std::vector<RoundState> rounds_;
@@ -213,12 +183,12 @@ void Diloco::pull(const Cursor& c, const Command& command) {
 bool Diloco::overwrite(Cursor& c, const Command& command) {
   const Fragment& p = fragment(command.fragment);
   if (command.round < 0) {
-    scatter(p, gather(p, start_.parameters), c.state.parameters);
+    mix(p, gather(p, start_.parameters), trainer_.optimizers().mixing_alpha, c.state.parameters);
     return true;
   }
   RoundState& round = rounds_[static_cast<std::size_t>(command.round)];
   if (!round.done) return false;
-  scatter(p, round.version, c.state.parameters);
+  mix(p, round.version, trainer_.optimizers().mixing_alpha, c.state.parameters);
   if (round.readers.fetch_sub(1) == 1) std::vector<float>().swap(round.version);
   return true;
 }
@@ -237,89 +207,61 @@ void Diloco::copy_global() {
     const Copy& planned = plan_.copies[next_copy_];
     if (planned.rounds > next_round_) return;
     if (planned.donor >= 0) continue;
-    const std::vector<float> zero(global_.size());
-    copy(static_cast<int>(next_copy_), {global_, zero, zero, 0});
+    const std::vector<float> zero(syncer_.parameters().size());
+    copy(static_cast<int>(next_copy_), {syncer_.parameters(), zero, zero, 0});
   }
 }
 
 bool Diloco::syncer_turn() {
   const std::size_t first = next_round_ + next_copy_;
   copy_global();
-  while (next_round_ < rounds_.size() && !curve_.diverged()) {
-    const auto& pulled = rounds_[next_round_].pulled;
-    if (std::any_of(pulled.begin(), pulled.end(), [](const auto& p) { return p.empty(); })) break;
-    if (!pulled.empty()) {
-      merge(next_round_);
-      outer_step(next_round_);
-      result_.outer_rounds += 1.0 / protocol_.fragments;
-    }
+  while (next_round_ < rounds_.size() && !curve_.ended()) {
     const Round& planned = plan_.rounds[next_round_];
     RoundState& round = rounds_[next_round_];
-    if (planned.readers > 0) round.version = gather(fragment(planned.fragment), global_);
+    auto& pulled = round.pulled;
+    if (std::any_of(pulled.begin(), pulled.end(), [](const auto& p) { return p.empty(); })) break;
+    if (!pulled.empty()) {
+      result_.rounds.push_back(syncer_.step(fragment(planned.fragment), planned, pulled));
+      result_.outer_rounds += 1.0 / protocol_.fragments;
+      std::vector<std::vector<float>>().swap(pulled);
+    }
+    if (planned.readers > 0) {
+      round.version = gather(fragment(planned.fragment), syncer_.parameters());
+    }
     round.done = true;
     next_round_ += 1;
-    curve_.state(clock_.at(planned.t), global_);
+    curve_.state(clock_.at(planned.t), syncer_.parameters());
     copy_global();
   }
   return next_round_ + next_copy_ > first;
 }
 
-// The outer gradient of every tensor of the fragment, anchored at the syncer's own last version.
-void Diloco::merge(std::size_t index) {
-  const Round& planned = plan_.rounds[index];
-  const Fragment& tensors = fragment(planned.fragment);
-  auto& pulled = rounds_[index].pulled;
-  std::vector<double> weights;
-  for (const Contribution& c : planned.contributions)
-    weights.push_back(c.weight);
-  std::vector<std::size_t> places;
-  std::size_t end = 0;
-  for (const auto& tensor : tensors) {
-    places.push_back(end);
-    end += tensor.size;
-  }
-  const TrainingOfProtocol& training = trainer_.optimizers();
-  kernels::parallel_for(static_cast<int>(tensors.size()), trainer_.threads(), [&](int i, int) {
-    const kernels::TensorInfo& tensor = tensors[static_cast<std::size_t>(i)];
-    std::vector<std::span<const float>> learners;
-    for (const auto& flat : pulled) {
-      learners.push_back(std::span(flat).subspan(places[static_cast<std::size_t>(i)], tensor.size));
-    }
-    const auto anchor = std::span<const float>(global_).subspan(tensor.offset, tensor.size);
-    const auto gradient = std::span(outer_gradient_).subspan(tensor.offset, tensor.size);
-    const Merge rule = tensor.embedding ? training.merge_embedding : training.merge_body;
-    if (rule == Merge::kMean) {
-      kernels::merge_mean(anchor, learners, weights, gradient);
-    } else {
-      kernels::merge_radial_directional(anchor, learners, weights, gradient);
-    }
-  });
-  for (auto& flat : pulled)
-    std::vector<float>().swap(flat);
-}
-
-void Diloco::outer_step(std::size_t index) {
-  const OuterOptimizer& outer = trainer_.optimizers().outer;
-  for (const auto& tensor : fragment(plan_.rounds[index].fragment)) {
-    kernels::nesterov_step(
-        static_cast<float>(outer.rate), static_cast<float>(outer.momentum),
-        std::span<const float>(outer_gradient_).subspan(tensor.offset, tensor.size),
-        std::span(global_).subspan(tensor.offset, tensor.size),
-        std::span(momentum_).subspan(tensor.offset, tensor.size));
-  }
-}
-
 // ---------------------------------------------------------------- both
 
-TrainResult Diloco::run(const std::function<void(double)>& progress) {
+void Diloco::describe(Archive& a) {
+  a(next_round_, next_copy_, start_, syncer_, cursors_, curve_);
+  for (RoundState& round : rounds_)
+    a(round);
+  for (CopyState& one : copies_)
+    a(one);
+}
+
+void Diloco::start() {
   start_ = trainer_.warm_start();
-  global_ = start_.parameters;
-  momentum_.assign(global_.size(), 0.0f);
-  outer_gradient_.assign(global_.size(), 0.0f);
-  curve_.start(global_);
+  syncer_.start(start_.parameters);
+  curve_.start(syncer_.parameters());
+}
+
+TrainResult Diloco::run(const std::function<void(double)>& progress, Archive* from) {
+  if (from == nullptr) {
+    start();
+  } else {
+    describe(*from);
+    from->end();
+  }
   const std::vector<int>& learners = protocol_.learners;
   std::vector<char> moved(learners.size());
-  while (next_round_ < rounds_.size() && !curve_.diverged()) {
+  while (next_round_ < rounds_.size() && !curve_.ended()) {
     kernels::parallel_for(static_cast<int>(learners.size()), trainer_.threads(),
                           [&](int i, int worker) {
                             const auto at = static_cast<std::size_t>(i);
@@ -327,22 +269,30 @@ TrainResult Diloco::run(const std::function<void(double)>& progress) {
                           });
     const bool any = std::find(moved.begin(), moved.end(), char{1}) != moved.end();
     if (!syncer_turn() && !any) {
-      throw BadInput("", "", "the tape does not fit together: facts that wait for each other");
+      throw BadInput(label_, "", "the tape does not fit together: facts that wait for each other");
     }
     if (progress) {
       progress(static_cast<double>(next_round_) / static_cast<double>(rounds_.size()));
     }
   }
-  if (!curve_.diverged()) curve_.end(global_);
-  result_.parameters = std::move(global_);
+  result_.stopped = result_.stopped && next_round_ < rounds_.size();
+  if (result_.stopped) {
+    Archive to;
+    describe(to);
+    result_.snapshot = to.take();
+  } else if (!curve_.ended()) {
+    curve_.end(syncer_.parameters());
+  }
+  result_.parameters = syncer_.take();
   return std::move(result_);
 }
 
 }  // namespace
 
 TrainResult replay_diloco(const Scenario& scenario, const Protocol& protocol, const Tape& tape,
-                          Trainer& trainer, const std::function<void(double)>& progress) {
-  return Diloco(scenario, protocol, tape, trainer).run(progress);
+                          Trainer& trainer, const std::function<void(double)>& progress,
+                          const std::string& label, Archive* from) {
+  return Diloco(scenario, protocol, tape, trainer, label).run(progress, from);
 }
 
 }  // namespace skerry::train

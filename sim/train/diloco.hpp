@@ -2,14 +2,19 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "sim/tape/tape.hpp"
+#include "sim/train/archive.hpp"
 #include "sim/train/replay.hpp"
 #include "sim/train/trainer.hpp"
 
 namespace skerry::train {
 
+// `label` names the tape in messages. `from`: the state of a snapshot, or null; the snapshot of a
+// training that stopped holds the state alone.
 TrainResult replay_diloco(const Scenario& scenario, const Protocol& protocol, const Tape& tape,
-                          Trainer& trainer, const std::function<void(double)>& progress);
+                          Trainer& trainer, const std::function<void(double)>& progress,
+                          const std::string& label, Archive* from);
 
 }  // namespace skerry::train

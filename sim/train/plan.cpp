@@ -6,16 +6,38 @@
 #include <string>
 #include <utility>
 
-#include "sim/base/error.hpp"
+#include "sim/train/causality.hpp"
 
 namespace skerry::train {
 
 namespace {
 
+// Dates at which a life's steps ended; asked in the order of steps, or one step back.
+class StepEnds {
+ public:
+  explicit StepEnds(const Life& life) : life_(life), before_(life.start) {}
+
+  double of(std::int64_t step) {
+    if (step <= life_.start) return life_.began;
+    while (step <= before_)
+      before_ -= life_.spans[--span_].n;
+    while (step > before_ + life_.spans[span_].n)
+      before_ += life_.spans[span_++].n;
+    const StepSpan& span = life_.spans[span_];
+    return span.t0 +
+           (span.t1 - span.t0) * static_cast<double>(step - before_) / static_cast<double>(span.n);
+  }
+
+ private:
+  const Life& life_;
+  std::size_t span_ = 0;
+  std::int64_t before_;  // steps done before that span
+};
+
 class Planner {
  public:
-  explicit Planner(const Scenario& scenario)
-      : scenario_(scenario), current_(scenario.learners.size(), 0) {
+  Planner(const Scenario& scenario, const std::string& label)
+      : scenario_(scenario), label_(label), current_(scenario.learners.size(), 0) {
     plan_.lives.resize(scenario.learners.size());
     for (auto& lives : plan_.lives)
       lives.emplace_back();
@@ -49,6 +71,7 @@ class Planner {
     int life = 0;
     std::int64_t step = 0;
     std::size_t order = 0;
+    double t = 0;
   };
   struct Open {                     // a round before its outer step
     std::map<int, Pulled> pulled;   // by learner
@@ -58,9 +81,7 @@ class Planner {
   };
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  [[noreturn]] static void refuse(const std::string& what) {
-    throw BadInput("", "", "the tape does not fit together: " + what);
-  }
+  [[noreturn]] void refuse(const std::string& what) const { refuse_fact(label_, order_, what); }
   std::string name(int learner) const { return scenario_.learners[at(learner)].name; }
   static std::string round_name(int fragment, std::int64_t clock) {
     return "fragment " + std::to_string(fragment) + " at clock " + std::to_string(clock);
@@ -78,7 +99,10 @@ class Planner {
   void join(const fact::Join& f);
   void close(int learner, Life& life);
 
+  void check_done(int learner, const Life& life, StepEnds& ends, const Command& command) const;
+
   const Scenario& scenario_;
+  const std::string& label_;
   Plan plan_;
   std::vector<int> current_;  // life of each learner, kAway between leaving and copy
   std::map<Key, Open> open_;
@@ -105,12 +129,13 @@ void Planner::step(const fact::Steps& f) {
            std::to_string(life.start + life.done));
   }
   life.done += f.n;
-  life.spans.push_back({f.n, f.tokens});
+  life.spans.push_back({f.n, f.t0, f.t1, f.tokens});
 }
 
 void Planner::pull(const fact::Pull& f) {
   life(f.learner, "a pull");
-  open_[{f.fragment, f.clock}].pulled[f.learner] = {current_[at(f.learner)], f.pulled_step, order_};
+  open_[{f.fragment, f.clock}].pulled[f.learner] = {current_[at(f.learner)], f.pulled_step, order_,
+                                                    f.t};
 }
 
 void Planner::weigh(const fact::Weigh& f) {
@@ -118,6 +143,9 @@ void Planner::weigh(const fact::Weigh& f) {
     refuse("a weight of " + name(f.learner) + " that is not a number of at least 0");
   }
   Open& round = open_[{f.fragment, f.clock}];
+  if (!round.pulled.contains(f.learner)) {
+    refuse("a weight without a pull: " + name(f.learner) + ", " + round_name(f.fragment, f.clock));
+  }
   if (std::exchange(round.stale_weights, false)) round.weights.clear();
   round.weights[f.learner] = f.weight;
 }
@@ -135,6 +163,10 @@ void Planner::abandon(const fact::Abandon& f) {
 void Planner::merge(const fact::Merge& f) {
   Open& round = open_[{f.fragment, f.clock}];
   if (std::exchange(round.stale_weights, false)) round.weights.clear();
+  if (f.participants != static_cast<int>(round.weights.size())) {
+    refuse("a merge of " + std::to_string(f.participants) + " with " +
+           std::to_string(round.weights.size()) + " weights: " + round_name(f.fragment, f.clock));
+  }
   round.participants = f.participants;
 }
 
@@ -145,21 +177,15 @@ void Planner::outer_step(const fact::OuterStep& f) {
     refuse("an outer step without a merge: " + which);
   }
   const Open& open = found->second;
-  if (open.participants != static_cast<int>(open.weights.size())) {
-    refuse("a merge of " + std::to_string(open.participants) + " with " +
-           std::to_string(open.weights.size()) + " weights: " + which);
-  }
   const int index = static_cast<int>(plan_.rounds.size());
   Round round{f.t, f.clock, f.fragment, {}, 0};
   for (const auto& [learner, weight] : open.weights) {
-    const auto pulled = open.pulled.find(learner);
-    if (pulled == open.pulled.end()) refuse("a weight without a pull: " + which);
     if (weight <= 0) continue;
-    const auto& [life, step, order] = pulled->second;
+    const auto& [life, step, order, t] = open.pulled.at(learner);
     const int part = static_cast<int>(round.contributions.size());
     plan_.lives[at(learner)][at(life)].commands.push_back(
-        {step, order, Op::kPull, index, f.fragment, part});
-    round.contributions.push_back({learner, weight});
+        {t, step, order, Op::kPull, index, f.fragment, part});
+    round.contributions.push_back({learner, static_cast<std::uint64_t>(life), weight});
   }
   plan_.rounds.push_back(std::move(round));
   if (!versions_.emplace(Key{f.fragment, f.clock}, index).second)
@@ -177,14 +203,15 @@ void Planner::overwrite(const fact::Overwrite& f) {
     round = version->second;
   }
   life(f.learner, "an overwrite")
-      .commands.push_back({f.step, order_, Op::kOverwrite, round, f.fragment, 0});
+      .commands.push_back({f.t, f.step, order_, Op::kOverwrite, round, f.fragment, 0});
 }
 
 void Planner::copy(const fact::Copy& f) {
   const int index = static_cast<int>(plan_.copies.size());
   plan_.copies.push_back({f.donor, plan_.rounds.size()});
   if (f.donor >= 0) {
-    life(f.donor, "a copy").commands.push_back({f.donor_step, order_, Op::kCopyOut, -1, 0, index});
+    life(f.donor, "a copy")
+        .commands.push_back({f.t, f.donor_step, order_, Op::kCopyOut, -1, 0, index});
   }
   auto& lives = plan_.lives[at(f.learner)];
   current_[at(f.learner)] = static_cast<int>(lives.size());
@@ -204,17 +231,33 @@ void Planner::join(const fact::Join& f) {
   own.start = f.step;
 }
 
+// Refuses what refers to a step that was not done by then. An overwrite may come while the next
+// step runs, layer by layer, but not after it.
+void Planner::check_done(int learner, const Life& life, StepEnds& ends,
+                         const Command& command) const {
+  const std::string which = "step " + std::to_string(command.step) + " of " + name(learner);
+  if (command.step < life.start || command.step > life.start + life.done) {
+    refuse_fact(label_, command.order, which + " is referred to but was not done");
+  }
+  const double rounding = kDateRounding * std::max(1.0, std::abs(command.t));
+  if (ends.of(command.step) > command.t + rounding) {
+    refuse_fact(label_, command.order, which + " is referred to before it was done");
+  }
+  if (command.op != Op::kOverwrite || command.step == life.start + life.done) return;
+  if (ends.of(command.step + 1) < command.t - rounding) {
+    refuse_fact(label_, command.order,
+                "an overwrite after " + which + ", which had done the next one by then");
+  }
+}
+
 void Planner::close(int learner, Life& life) {
   auto& commands = life.commands;
   std::stable_sort(commands.begin(), commands.end(), [](const Command& a, const Command& b) {
     return std::pair(a.step, a.order) < std::pair(b.step, b.order);
   });
-  for (const Command& command : commands) {
-    if (command.step < life.start || command.step > life.start + life.done) {
-      refuse("step " + std::to_string(command.step) + " of " + name(learner) +
-             " is referred to but was not done");
-    }
-  }
+  StepEnds ends(life);
+  for (const Command& command : commands)
+    check_done(learner, life, ends, command);
   while (!commands.empty() && commands.back().op == Op::kOverwrite)
     commands.pop_back();
   for (const Command& command : commands) {
@@ -234,8 +277,8 @@ Plan Planner::finish() {
 
 }  // namespace
 
-Plan make_plan(const Scenario& scenario, const Tape& tape) {
-  Planner planner(scenario);
+Plan make_plan(const Scenario& scenario, const Tape& tape, const std::string& label) {
+  Planner planner(scenario, label);
   for (const Fact& any : tape.facts) {
     std::visit([&](const auto& f) { planner.read(f); }, any);
     planner.next();

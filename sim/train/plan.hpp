@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sim/scenario/scenario.hpp"
@@ -13,8 +14,9 @@
 
 namespace skerry::train {
 
-struct StepSpan {  // n equal steps
+struct StepSpan {  // n equal steps over [t0, t1]
   std::int64_t n = 0;
+  double t0 = 0, t1 = 0;
   double tokens = 0;  // charged, each
 };
 
@@ -25,6 +27,7 @@ enum class Op {
 };
 
 struct Command {  // after the life's step `step`
+  double t = 0;   // of its fact
   std::int64_t step = 0;
   std::size_t order = 0;  // place on the tape: order among commands of one step
   Op op = Op::kPull;
@@ -44,7 +47,8 @@ struct Life {
 
 struct Contribution {
   int learner = 0;
-  double weight = 0;  // > 0
+  std::uint64_t life = 0;  // of the learner, whose copy it is
+  double weight = 0;       // > 0
 };
 
 struct Round {  // one merge and its outer step
@@ -66,8 +70,9 @@ struct Plan {
   std::vector<Copy> copies;
 };
 
-// Requires check_tape_fits. BadInput when the facts do not fit together (steps missing or twice, a
-// merge of fragments nobody pulled, an overwrite with a version nobody made, …).
-Plan make_plan(const Scenario& scenario, const Tape& tape);
+// Requires check_tape_fits and check_dates. BadInput "label: line N: …" when the facts do not fit
+// together: steps missing or twice, a merge of fragments nobody pulled, an overwrite before its
+// outer step, a pull, overwrite or copy of a step that had not been done by then, …
+Plan make_plan(const Scenario& scenario, const Tape& tape, const std::string& label);
 
 }  // namespace skerry::train

@@ -59,6 +59,7 @@ Trainer::Trainer(const Scenario& scenario, int protocol, std::uint64_t seed, dou
       tokens_per_learner_step_(scenario.charged.tokens_per_learner_step),
       seed_(seed),
       threads_(std::max(1, threads)),
+      passes_(scenario.protocols.at(static_cast<std::size_t>(protocol)).accumulate_steps),
       shape_(model_shape(training_.model)),
       shard_shape_(shape_),
       adamw_{static_cast<float>(optimizers_.inner.beta1),
@@ -75,6 +76,7 @@ Trainer::Trainer(const Scenario& scenario, int protocol, std::uint64_t seed, dou
                        std::to_string(shape_.B) + " windows");
   }
   shard_shape_.B = shape_.B / shards;
+  check_shards(corpus_.training_tokens, training_, scenario.learners.size(), "");
   for (std::size_t i = 0; i < scenario.learners.size(); ++i) {
     streams_.push_back("train.data/" + std::to_string(i));
   }
@@ -101,22 +103,35 @@ float Trainer::rate(std::int64_t number) const {
   return static_cast<float>(inner.rate * share);
 }
 
+std::vector<std::size_t> Trainer::window_starts(int learner, std::int64_t number, int pass) const {
+  const std::int64_t step = number - warm_start_steps();
+  if (step > 0) number = warm_start_steps() + (step - 1) * passes_ + pass + 1;
+  const std::size_t at = static_cast<std::size_t>(learner);
+  RandomStream stream(seed_, streams_[at], static_cast<std::uint64_t>(number));
+  const auto [first, end] = shard_of(corpus_, training_, at, streams_.size());
+  std::vector<std::size_t> starts;
+  for (int row = 0; row < shape_.B; ++row)
+    starts.push_back(first + stream.below(end - first - static_cast<std::size_t>(shape_.T)));
+  return starts;
+}
+
+int Trainer::shard_tokens(const Batch& batch, int shard) const {
+  const int size = shard_shape_.B * shape_.T;
+  return std::clamp(batch.tokens - shard * size, 0, size);
+}
+
 int Trainer::shard_gradient(std::span<const float> parameters, std::int64_t number, Batch batch,
                             int shard, std::span<float> gradient, int worker) {
   Worker& w = workers_[static_cast<std::size_t>(worker)];
   const std::size_t context = static_cast<std::size_t>(shape_.T);
-  const int rows = shard_shape_.B;
-  RandomStream stream(seed_, streams_[static_cast<std::size_t>(batch.learner)],
-                      static_cast<std::uint64_t>(number));
-  for (int row = 0; row < (shard + 1) * rows; ++row) {
-    const std::size_t start = stream.below(corpus_.training_tokens - context);
-    if (row < shard * rows) continue;
-    const std::size_t at = static_cast<std::size_t>(row - shard * rows) * context;
-    fill_window(corpus_, start, std::span(w.inputs).subspan(at, context),
+  const std::vector<std::size_t> starts = window_starts(batch.learner, number, batch.pass);
+  for (int row = 0; row < shard_shape_.B; ++row) {
+    const std::size_t at = static_cast<std::size_t>(row) * context;
+    fill_window(corpus_, starts[static_cast<std::size_t>(shard * shard_shape_.B + row)],
+                std::span(w.inputs).subspan(at, context),
                 std::span(w.targets).subspan(at, context));
   }
-  const int size = rows * shape_.T;
-  const int tokens = std::clamp(batch.tokens - shard * size, 0, size);
+  const int tokens = shard_tokens(batch, shard);
   std::fill(w.targets.begin() + tokens, w.targets.end(), -1);
   kernels::forward_backward(shard_shape_, parameters, w.inputs, w.targets, gradient, w.workspace);
   return tokens;
@@ -145,41 +160,48 @@ void Trainer::step(State& state, std::int64_t number, Batch batch, int worker) {
                       state.moment1, state.moment2);
 }
 
-void Trainer::synchronous_step(State& state, std::int64_t number,
-                               const std::vector<Batch>& batches) {
+// Adds the gradients of batches of one pass, each by its share of all tokens, to the mean.
+void Trainer::add_pass(const State& state, std::int64_t number, std::span<const Batch> batches,
+                       double all_tokens) {
   const int shards = training_.gradient_shards;
   const int tasks = static_cast<int>(batches.size()) * shards;
   while (gradients_.size() < static_cast<std::size_t>(tasks)) {
     gradients_.emplace_back(state.parameters.size());
   }
-  std::vector<int>& tokens = shard_tokens_;
-  tokens.assign(static_cast<std::size_t>(tasks), 0);
   kernels::parallel_for(tasks, threads_, [&](int i, int worker) {
-    const std::size_t at = static_cast<std::size_t>(i);
-    tokens[at] =
-        shard_gradient(state.parameters, number, batches[static_cast<std::size_t>(i / shards)],
-                       i % shards, gradients_[at], worker);
+    shard_gradient(state.parameters, number, batches[static_cast<std::size_t>(i / shards)],
+                   i % shards, gradients_[static_cast<std::size_t>(i)], worker);
   });
-  double all = 0.0;
-  for (const int n : tokens)
-    all += n;
-
-  std::vector<float>& mean = workers_[0].gradient;
-  const int parts = chunks(mean.size());
-  kernels::parallel_for(parts, threads_, [&](int part, int) {
-    const std::span<float> sum = chunk(std::span<float>(mean), part);
-    std::fill(sum.begin(), sum.end(), 0.0f);
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      if (tokens[i] == 0) continue;
-      kernels::add_scaled(sum, static_cast<float>(tokens[i] / all),
-                          chunk(std::span<const float>(gradients_[i]), part));
+  kernels::parallel_for(chunks(mean_.size()), threads_, [&](int part, int) {
+    const std::span<float> sum = chunk(std::span<float>(mean_), part);
+    for (int i = 0; i < tasks; ++i) {
+      const int tokens = shard_tokens(batches[static_cast<std::size_t>(i / shards)], i % shards);
+      if (tokens == 0) continue;
+      kernels::add_scaled(
+          sum, static_cast<float>(tokens / all_tokens),
+          chunk(std::span<const float>(gradients_[static_cast<std::size_t>(i)]), part));
     }
   });
-  clip(mean);
+}
+
+void Trainer::synchronous_step(State& state, std::int64_t number,
+                               const std::vector<Batch>& batches) {
+  double all = 0.0;
+  for (const Batch& batch : batches)
+    all += batch.tokens;
+  mean_.assign(state.parameters.size(), 0.0f);
+  for (std::size_t first = 0; first < batches.size();) {
+    std::size_t end = first + 1;
+    while (end < batches.size() && batches[end].pass == batches[first].pass)
+      ++end;
+    add_pass(state, number, std::span(batches).subspan(first, end - first), all);
+    first = end;
+  }
+  clip(mean_);
   state.adamw_steps += 1;
-  kernels::parallel_for(parts, threads_, [&](int part, int) {
+  kernels::parallel_for(chunks(mean_.size()), threads_, [&](int part, int) {
     kernels::adamw_step(
-        adamw_, rate(number), state.adamw_steps, chunk(std::span<const float>(mean), part),
+        adamw_, rate(number), state.adamw_steps, chunk(std::span<const float>(mean_), part),
         chunk(std::span<float>(state.parameters), part),
         chunk(std::span<float>(state.moment1), part), chunk(std::span<float>(state.moment2), part));
   });

@@ -3,7 +3,8 @@
 //
 // `number` is a learner's step number counted from the first step of the warm start: number =
 // warm_start_steps + its step on the tape. Windows and learning rate are pure functions of
-// (learner, number), so whoever goes back to an earlier step gets its data cursor back with it.
+// (learner, number), so whoever goes back to an earlier step gets its data cursor back with it, and
+// what happens to one learner changes nothing of what another reads.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include "kernels/model.hpp"
 #include "kernels/optimizer.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/train/archive.hpp"
 #include "sim/train/corpus.hpp"
 
 namespace skerry::train {
@@ -22,12 +24,14 @@ namespace skerry::train {
 struct State {
   std::vector<float> parameters, moment1, moment2;
   std::int64_t adamw_steps = 0;  // since the moments were zero (bias correction)
+  void describe(Archive& a) { a(parameters, moment1, moment2, adamw_steps); }
 };
 
 // What one learner trains on in one step: the first `tokens` of its B·T; the others are masked.
 struct Batch {
   int learner = 0;
   int tokens = 0;
+  int pass = 0;  // of the step's accumulate_steps, each with windows of its own
 };
 
 class Trainer {
@@ -43,7 +47,10 @@ class Trainer {
   const Corpus& corpus() const { return corpus_; }
   std::int64_t warm_start_steps() const { return training_.warm_start_steps; }
 
-  // Trained tokens of a step of `charged` tokens: the same share of B·T, rounded.
+  // Forward and backward passes of one step on the tape (data-parallel; else 1).
+  int passes() const { return passes_; }
+
+  // Trained tokens of a pass of `charged` tokens: the same share of B·T, rounded.
   int trained_tokens(double charged) const;
 
   // Linear warm-up to `rate`, then a cosine down to final_rate_share × rate at the horizon, then
@@ -60,12 +67,17 @@ class Trainer {
   void step(State& state, std::int64_t number, Batch batch, int worker);
 
   // One step on the token-weighted mean gradient of several learners (in the order given), in
-  // parallel. With one batch: the bits of step().
+  // parallel, pass after pass. With one batch: the bits of step().
   void synchronous_step(State& state, std::int64_t number, const std::vector<Batch>& batches);
 
   // Loss over the held-out windows in nats per byte, whatever the vocabulary: the sum of the losses
   // of their tokens over the bytes that these stand for. Batches in parallel, summed in order.
   double held_out_loss(std::span<const float> parameters);
+
+  // Starts of the B windows of one pass, tokens of the corpus: the learner's own part of it, see
+  // training.shards. Passes of the tape's step k are numbered on from the warm start: number
+  // warm_start_steps + (k − 1)·passes() + pass + 1 of the stream (seed, learner).
+  std::vector<std::size_t> window_starts(int learner, std::int64_t number, int pass) const;
 
   // Mean gradient of rows [shard·B/S, (shard+1)·B/S) of the learner's batch; returns the tokens
   // behind it.
@@ -81,12 +93,16 @@ class Trainer {
   };
 
   void clip(std::span<float> gradient) const;
+  int shard_tokens(const Batch& batch, int shard) const;
+  void add_pass(const State& state, std::int64_t number, std::span<const Batch> batches,
+                double all_tokens);
 
   Training training_;
   TrainingOfProtocol optimizers_;
   double tokens_per_learner_step_;
   std::uint64_t seed_;
   int threads_;
+  int passes_;
   kernels::ModelShape shape_;
   kernels::ModelShape shard_shape_;  // B / S rows
   kernels::AdamW adamw_;
@@ -95,8 +111,9 @@ class Trainer {
   double held_out_bytes_;             // behind the targets of one evaluation
   std::vector<std::string> streams_;  // purpose of each learner's random stream
   std::vector<Worker> workers_;
-  std::vector<std::vector<float>> gradients_;  // of synchronous_step: learner-major, then shard
-  std::vector<int> shard_tokens_;              // behind each of them
+  // Of one pass of synchronous_step: learner-major, then shard.
+  std::vector<std::vector<float>> gradients_;
+  std::vector<float> mean_;  // of synchronous_step
   std::vector<double> window_sums_;
 };
 

@@ -135,7 +135,7 @@ void survives(const std::string& row, const std::string& faults, double repaired
     CHECK(lost(summary, Cause::kOther) <= 0.01 * summary.chip_seconds_total);
     const int in_steps = p.anatomy == Anatomy::kWholeStep ? 0 : 1;
     CHECK(outer_steps_are_whole(tape, std::max(1, p.overlap_steps + in_steps)) == "");
-    if (p.family == Family::kDiloco) train::make_plan(s, tape);   // throws when facts do not fit together
+    if (p.family == Family::kDiloco) train::make_plan(s, tape, "chaos");   // throws when facts do not fit together
     CHECK(everybody_goes_on(tape, repaired_s) == "");
   } catch (const std::exception& error) {
     FAIL_CHECK(std::string(error.what()));

@@ -1,5 +1,6 @@
 #include "kernels/optimizer.hpp"
 
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 
@@ -11,18 +12,11 @@ namespace {
 
 using Views = std::vector<std::span<const float>>;
 
-double norm(const Floats& x) {
+double plain_norm(const Floats& x) {
   double s = 0.0;
   for (const float v : x)
     s += static_cast<double>(v) * static_cast<double>(v);
   return std::sqrt(s);
-}
-
-Floats difference(const Floats& a, const Floats& b) {
-  Floats d(a.size());
-  for (std::size_t i = 0; i < a.size(); ++i)
-    d[i] = a[i] - b[i];
-  return d;
 }
 
 template <class Check>
@@ -68,8 +62,8 @@ TEST_CASE("clipping: 3-4-5") {
     CHECK(g == Floats{1.5f, 0.0f, -2.0f});
     Floats long_one = hashed_floats(1, 1003, 10.0f);
     const double before = clip_by_norm(long_one, 1.0);
-    CHECK(std::abs(before - norm(hashed_floats(1, 1003, 10.0f))) <= 1e-9 * before);
-    CHECK(std::abs(norm(long_one) - 1.0) <= 1e-6);
+    CHECK(std::abs(before - plain_norm(hashed_floats(1, 1003, 10.0f))) <= 1e-9 * before);
+    CHECK(std::abs(plain_norm(long_one) - 1.0) <= 1e-6);
     CHECK_THROWS_AS(clip_by_norm(g, 0.0), std::invalid_argument);
   });
 }
@@ -85,7 +79,7 @@ TEST_CASE(
       for (int step = 1; step <= 7; ++step) {
         Floats g = hashed_floats(static_cast<std::uint64_t>(step) + 1, n, 2.0f);
         std::vector<double> gd = widened(g);
-        const double length = norm(g), factor = length > 0.5 ? 0.5 / length : 1.0;
+        const double length = plain_norm(g), factor = length > 0.5 ? 0.5 / length : 1.0;
         CHECK(std::abs(clip_by_norm(g, 0.5) - length) <= 1e-12 * length);
         adamw_step(config, 1e-2f, step, g, p, m, v);
         nesterov_step(0.7f, 0.9f, g, q, outer);
@@ -122,37 +116,77 @@ TEST_CASE("add_scaled is one fma each") {
 
 TEST_CASE("merge_mean by hand: weights 1 and 3") {
   for_builds([] {
-    const Floats anchor{10.0f, 0.0f}, a{8.0f, 4.0f}, b{6.0f, 0.0f};
+    const Floats a{2.0f, -4.0f}, b{4.0f, 0.0f};
     Floats out(2);
-    // v_a = (2, −4), v_b = (4, 0): (1·2 + 3·4)/4 = 3.5, (−4 + 0)/4 = −1.
-    merge_mean(anchor, Views{a, b}, std::vector{1.0, 3.0}, out);
+    // (1·2 + 3·4)/4 = 3.5, (−4 + 0)/4 = −1.
+    merge_mean(Views{a, b}, std::vector{1.0, 3.0}, out);
     CHECK(out == Floats{3.5f, -1.0f});
-    CHECK_THROWS_AS(merge_mean(anchor, Views{a, b}, std::vector{1.0}, out), std::invalid_argument);
-    CHECK_THROWS_AS(merge_mean(anchor, Views{a, b}, std::vector{0.0, 0.0}, out),
-                    std::invalid_argument);
-    CHECK_THROWS_AS(merge_mean(anchor, Views{a, b}, std::vector{-1.0, 2.0}, out),
-                    std::invalid_argument);
-    CHECK_THROWS_AS(merge_mean(anchor, Views{}, std::vector<double>{}, out), std::invalid_argument);
+    CHECK_THROWS_AS(merge_mean(Views{a, b}, std::vector{1.0}, out), std::invalid_argument);
+    CHECK_THROWS_AS(merge_mean(Views{a, b}, std::vector{0.0, 0.0}, out), std::invalid_argument);
+    CHECK_THROWS_AS(merge_mean(Views{a, b}, std::vector{-1.0, 2.0}, out), std::invalid_argument);
+    CHECK_THROWS_AS(merge_mean(Views{}, std::vector<double>{}, out), std::invalid_argument);
+    Floats shorter(1);
+    CHECK_THROWS_AS(merge_mean(Views{a, b}, std::vector{1.0, 3.0}, shorter), std::invalid_argument);
   });
 }
 
 TEST_CASE("radial-directional merge by hand") {
   for_builds([] {
-    const Floats anchor{1.0f, 1.0f}, a{-2.0f, 1.0f}, b{1.0f, -3.0f};
+    const Floats a{3.0f, 0.0f}, b{0.0f, 4.0f}, c{-3.0f, 0.0f}, still{0.0f, 0.0f};
     Floats out(2);
-    // v_a = (3, 0), v_b = (0, 4), equal weights: radius (3 + 4)/2 = 3.5, direction (1, 1)/√2.
-    merge_radial_directional(anchor, Views{a, b}, std::vector{2.0, 2.0}, out);
+    // Equal weights: radius (3 + 4)/2 = 3.5, direction (1, 1)/√2.
+    merge_radial_directional(Views{a, b}, std::vector{2.0, 2.0}, out);
     CHECK(std::abs(out[0] - 3.5f / std::sqrt(2.0f)) <= 1e-6f);
     CHECK(std::abs(out[1] - 3.5f / std::sqrt(2.0f)) <= 1e-6f);
     // The second did not move: radius (3 + 0)/2, direction of the first.
-    merge_radial_directional(anchor, Views{a, anchor}, std::vector{1.0, 1.0}, out);
+    merge_radial_directional(Views{a, still}, std::vector{1.0, 1.0}, out);
     CHECK(out == Floats{1.5f, 0.0f});
     // Nobody moved; and two that cancel.
-    merge_radial_directional(anchor, Views{anchor, anchor}, std::vector{1.0, 1.0}, out);
+    merge_radial_directional(Views{still, still}, std::vector{1.0, 1.0}, out);
     CHECK(out == Floats{0.0f, 0.0f});
-    const Floats c{4.0f, 1.0f};
-    merge_radial_directional(anchor, Views{a, c}, std::vector{1.0, 1.0}, out);
+    merge_radial_directional(Views{a, c}, std::vector{1.0, 1.0}, out);
     CHECK(out == Floats{0.0f, 0.0f});
+  });
+}
+
+TEST_CASE("a learner that is not finite is never merged away") {
+  for_builds([] {
+    for (const float bad :
+         {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      const Floats good{1.0f, 2.0f}, broken{bad, 2.0f};
+      for (const auto merge : {merge_mean, merge_radial_directional}) {
+        for (const Views& views : {Views{broken}, Views{good, broken}}) {
+          Floats out(2);
+          merge(views, std::vector<double>(views.size(), 1.0), out);
+          CHECK(!std::isfinite(out[0]));
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("mean cosine by hand, and against all pairs") {
+  for_builds([] {
+    const Floats right{2.0f, 0.0f}, up{0.0f, 5.0f}, left{-1.0f, 0.0f}, still{0.0f, 0.0f};
+    Floats scratch(2);
+    // Pairs: 0, −1, 0.
+    CHECK(std::abs(mean_cosine(Views{right, up, left}, scratch) + 1.0 / 3.0) <= 1e-15);
+    CHECK(std::abs(mean_cosine(Views{right, still, right}, scratch) - 1.0) <= 1e-15);
+    CHECK(std::isnan(mean_cosine(Views{right, still}, scratch)));
+    std::vector<Floats> many;
+    for (std::uint64_t i = 0; i < 7; ++i)
+      many.push_back(hashed_floats(40 + i, 333, 1.0f, 0.1f));
+    double sum = 0.0;
+    for (std::size_t i = 0; i < many.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        double dot = 0.0;
+        for (std::size_t k = 0; k < 333; ++k)
+          dot += static_cast<double>(many[i][k]) * static_cast<double>(many[j][k]);
+        sum += dot / (plain_norm(many[i]) * plain_norm(many[j]));
+      }
+    }
+    Floats longer(333);
+    CHECK(std::abs(mean_cosine(Views(many.begin(), many.end()), longer) - sum / 21.0) <= 1e-12);
   });
 }
 
@@ -161,23 +195,22 @@ TEST_CASE(
   for_builds([] {
     for (std::uint64_t round = 0; round < 20; ++round) {
       const std::size_t n = 1 + mix(round) % 200, count = 1 + mix(round + 99) % 6;
-      const Floats anchor = hashed_floats(round, n);
       std::vector<Floats> learners;
       std::vector<double> weights;
       double radius = 0.0, total = 0.0;
       for (std::size_t l = 0; l < count; ++l) {
         learners.push_back(hashed_floats(1000 + 10 * round + l, n));
         weights.push_back(1.0 + static_cast<double>(l));
-        radius += weights[l] * norm(difference(anchor, learners[l]));
+        radius += weights[l] * plain_norm(learners[l]);
         total += weights[l];
       }
       const Views views(learners.begin(), learners.end());
       Floats merged(n), mean(n);
-      merge_radial_directional(anchor, views, weights, merged);
-      merge_mean(anchor, views, weights, mean);
-      CHECK(std::abs(norm(merged) - radius / total) <= 1e-6 * radius / total);
-      CHECK(norm(mean) <= radius / total * (1 + 1e-6));
-      if (count > 1 && n > 20) CHECK(norm(mean) < 0.99 * norm(merged));
+      merge_radial_directional(views, weights, merged);
+      merge_mean(views, weights, mean);
+      CHECK(std::abs(plain_norm(merged) - radius / total) <= 1e-6 * radius / total);
+      CHECK(plain_norm(mean) <= radius / total * (1 + 1e-6));
+      if (count > 1 && n > 20) CHECK(plain_norm(mean) < 0.99 * plain_norm(merged));
     }
   });
 }
@@ -198,8 +231,10 @@ TEST_CASE("one learner, rate 1, mu 0: the outer step lands on the learner") {
   for_builds([] {
     Floats p = hashed_floats(1, 500), momentum(500);
     const Floats learner = hashed_floats(2, 500), anchor = p;
-    Floats g(500);
-    merge_mean(anchor, Views{learner}, std::vector{3.0}, g);
+    Floats g(500), moved(500);
+    for (std::size_t i = 0; i < p.size(); ++i)
+      moved[i] = anchor[i] - learner[i];
+    merge_mean(Views{moved}, std::vector{3.0}, g);
     nesterov_step(1.0f, 0.0f, g, p, momentum);
     for (std::size_t i = 0; i < p.size(); ++i) {
       CHECK(p[i] == anchor[i] - (anchor[i] - learner[i]));

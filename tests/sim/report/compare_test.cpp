@@ -241,33 +241,45 @@ TEST_CASE("JUnit names what is outside, escaped") {
   CHECK(text.find("a&lt;b>&amp;&quot;c") != std::string::npos);
 }
 
-TEST_CASE("a sweep: the last good line of a point counts, a line cut short does not") {
+TEST_CASE("a sweep: points of its table, of each the last good line that is whole") {
   const std::string summary = summary_to_json(testing::record("d", 1, 2.0));
   const auto line = [&](const char* id, const char* chips, const char* status, bool whole) {
     std::string flat;
     for (const char c : summary)
       if (c != '\n') flat += c;
-    const std::string text = std::string(R"({"id":")") + id + R"(","point":{"chips":)" + chips +
-                             R"(},"protocol":"d","seed":1,"status":")" + status +
-                             R"(","summary":)" + (status == std::string("ok") ? flat : "null") +
-                             "}\n";
+    const std::string text = std::string(R"({"id":"000000000000000)") + id + R"(","status":")" +
+                             status + R"(","point":{"chips":)" + chips +
+                             R"(},"protocol":"d","seed":1,"summary":)" +
+                             (status == std::string("ok") ? flat : "null") + "}\n";
     return whole ? text : text.substr(0, text.size() / 2);
   };
   const std::string sweep = R"({"skerry":"sweep/1","about":"x","axes":{}})";
   const std::string manifest = R"({"skerry":"sweep-run/1","sweep":"study"})";
-  const Numbers numbers = numbers_of_sweep(
-      manifest, sweep,
-      line("1", "64", "failed", true) + line("2", "32", "ok", true) + line("1", "64", "ok", true) +
-          line("2", "32", "failed", true) + line("3", "16", "ok", false),
-      "f");
-  REQUIRE(numbers.runs.size() == 2);
-  CHECK(numbers.runs[0].row == "chips=32 d");
-  CHECK(numbers.runs[1].row == "chips=64 d");
-  CHECK(numbers.runs[0].status == "ok");
-  CHECK(numbers.runs[1].status == "ok");
+  // Point 1 stands in two combinations, 3 is damaged, 4 is of an earlier design.
+  const std::string head = "id,chips,note,protocol,seed,status,goodput\n";
+  const std::string table = head + "0000000000000002,32,\"a,\"\"b\"\"\",d,1,ok,1\n" +
+                            "0000000000000001,64,x,d,1,ok,1\n0000000000000001,64,y,d,1,ok,1\n" +
+                            "0000000000000003,16,x,d,1,ok,1\n";
+  std::string holed = line("3", "16", "ok", true);
+  holed[holed.size() / 2] = '\0';
+  const std::string lines = line("1", "64", "failed", true) + line("2", "32", "ok", true) +
+                            line("1", "64", "ok", true) + line("2", "32", "failed", true) + holed +
+                            line("4", "8", "ok", true) + line("3", "16", "ok", false);
+  const Numbers numbers = numbers_of_sweep(manifest, sweep, table, lines, "f");
+  REQUIRE(numbers.runs.size() == 3);
+  CHECK(numbers.runs[0].row == "chips=32 note=a,\"b\" d");
+  CHECK(numbers.runs[1].row == "chips=64 note=x d");
+  CHECK(numbers.runs[2].row == "chips=64 note=y d");
+  for (const KeptRun& kept : numbers.runs)
+    CHECK(kept.status == "ok");
   CHECK(numbers.seeds == std::vector<std::uint64_t>{1});
   CHECK(numbers.scenario == "study");
   const std::string retold = R"({"skerry":"sweep/1","about":"y","axes":{}})";
-  CHECK(numbers_of_sweep(manifest, retold, "", "f").hash == numbers.hash);
-  CHECK_THROWS_AS(numbers_of_sweep(manifest, sweep, "{\"id\":\"1\"}\n", "f"), BadInput);
+  CHECK(numbers_of_sweep(manifest, retold, head, "", "f").hash == numbers.hash);
+  CHECK(numbers_of_sweep(manifest, sweep, head, lines, "f").runs.empty());
+  for (const char* bad : {"", "no table\n", "id,protocol,seed,status\n1,d\n",
+                          "id,protocol,seed,status\n0000000000000001,d,one,ok\n"})
+    CHECK_THROWS_AS(numbers_of_sweep(manifest, sweep, bad, lines, "f"), BadInput);
+  const char* const running = R"({"skerry":"sweep-run/1","sweep":"study","ended":null})";
+  CHECK_THROWS_AS(numbers_of_sweep(running, sweep, table, lines, "f"), BadInput);
 }

@@ -1,4 +1,5 @@
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <cmath>
 #include <limits>
 
 #include <doctest/doctest.h>
@@ -136,11 +137,31 @@ TEST_CASE("loss curves come back from their file") {
 TEST_CASE("outer steps: one row each, with what its collection and its merge said") {
   Tape tape;
   tape.add(fact::Close{10, 2, 0.5, 1, 3, 2});
+  tape.add(fact::Weigh{1, 1, 1, 9.0, 2, 3});  // of a learner that the restarted round leaves out
+  tape.add(fact::Abandon{11, 1, 3, true});
+  tape.add(fact::Weigh{1, 1, 1, 3.0, 0, 3});
+  tape.add(fact::Weigh{1, 1, 1, 1.0, 1, 3});
   tape.add(fact::Merge{16, 11, 1, 3, 2});
   tape.add(fact::OuterStep{16, 1, 3});
-  CHECK(outer_steps_csv(tape) ==
-        "clock,fragment,participants,waited_s,grace_s,began_s,merged_s,stepped_s\n"
-        "1,3,2,2,0.5,11,16,16\n");
+  // Taken 2 and 5 own steps after the pull; the third learner was away then.
+  tape.add(fact::Overwrite{17, 1, 12, 10, 0, 3, true});
+  tape.add(fact::Overwrite{18, 1, 13, 8, 1, 3, true});
+  tape.add(fact::Overwrite{19, 1, 4, -1, 2, 3, false});
+  tape.add(fact::Merge{26, 21, 2, 0, 0});
+  tape.add(fact::OuterStep{26, 2, 0});
+  const std::string header =
+      "clock,fragment,participants,waited_s,grace_s,began_s,merged_s,stepped_s,"
+      "smallest_weight_share,largest_weight_share,stale_steps,most_stale_steps,"
+      "merged_norm,mean_norm,mean_cosine\n";
+  const double none = std::nan("");
+  CHECK(outer_steps_csv(tape, {}) == header +
+                                         "1,3,2,2,0.5,11,16,16,0.25,0.75,3.5,5,,,\n"
+                                         "2,0,0,0,0,21,26,26,,,,,,,\n");
+  CHECK(outer_steps_csv(tape, {{1, 3, 1.5, 2.5, -0.125}}) ==
+        header +
+            "1,3,2,2,0.5,11,16,16,0.25,0.75,3.5,5,1.5,2.5,-0.125\n"
+            "2,0,0,0,0,21,26,26,,,,,,,\n");
+  CHECK(outer_steps_csv(tape, {{1, 3, 1.5, 2.5, none}}).find(",1.5,2.5,\n") != std::string::npos);
 }
 
 TEST_CASE("a manifest says whose run it is and whether it is whole") {

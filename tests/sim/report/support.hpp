@@ -24,6 +24,7 @@ inline Scenario scenario(std::vector<std::uint64_t> seeds) {
   s.seeds = std::move(seeds);
   s.stop.tokens = 1e9;
   s.regions = {{"a", 1e9, 1e9}, {"b", 1e9, 1e9}};
+  s.links = {{0, 1, 0.01, kUnlimited}, {1, 0, 0.01, kUnlimited}};
   for (int i = 0; i < 2; ++i) {
     Learner learner;
     learner.name = i == 0 ? "x.1" : "y.1";

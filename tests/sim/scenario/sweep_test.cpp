@@ -99,6 +99,17 @@ TEST_CASE("a random design of more draws starts with the same ones, inside the r
         few.combinations[0].values);
 }
 
+TEST_CASE("a setting that meets an axis by another way is refused") {
+  const std::string axes =
+      R"("a": {"at": "/stop/simulated_h", "values": [1, 2]}, "b": {"at": "/islands/*/count", "values": [1, 2]})";
+  for (const char* pointer : {"/stop/simulated_h", "/stop/simulated_min", "/islands/west/count"})
+    CHECK_THROWS_AS(read(axes, "", {{pointer, "3"}}), BadInput);
+  CHECK_THROWS_AS(read(axes, "", {{"/stop", R"({"tokens": 1e9})"}}), BadInput);
+  CHECK_THROWS_AS(read(axes, R"(, "seeds": 2)", {{"/seeds", "3"}}), BadInput);
+  CHECK(read(axes, "", {{"/seeds", "3"}}).seeds.size() == 3);
+  CHECK_NOTHROW(read(axes, "", {{"/islands/west/step_s", "3"}}));
+}
+
 TEST_CASE("the table names every axis, whatever the file says") {
   const std::string axes =
       R"("a": {"at": "/stop/tokens", "values": [1e9, 2e9]}, "b": {"at": "/islands/east/count", "values": [1, 2]})";
@@ -116,7 +127,8 @@ TEST_CASE("name, seeds, baseline, settings, and the copy reads as the file did")
   CHECK(sweep.name == "s");
   CHECK(sweep.seeds == std::vector<std::uint64_t>{4, 2});
   CHECK(sweep.baseline == "data_parallel");
-  CHECK(load_combination(sweep, sweep.combinations[0], {}, {4}, false).scenario.learners.size() == 2);
+  CHECK(load_combination(sweep, sweep.combinations[0], {}, {4}, false).scenario.learners.size() ==
+        2);
   const Sweep again = load_sweep_text(sweep.resolved_json, "s.sweep.json", "folder", {});
   CHECK(again.resolved_json == sweep.resolved_json);
   CHECK(again.combinations.size() == sweep.combinations.size());

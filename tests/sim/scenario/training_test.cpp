@@ -131,3 +131,27 @@ TEST_CASE("jargon: read when its package is installed, else refused with its nam
   CHECK(loaded.scenario.training.corpus == "jargon");
   CHECK(Json::parse(loaded.resolved_json)["training"]["corpus"] == "jargon");
 }
+
+TEST_CASE("short runs and texts that are read too often are warned about") {
+  // Two learners; a step of default trains 8 x 64 = 512 tokens of each, a byte a token.
+  const auto warnings = [](double steps, int period) {
+    Json document = base();
+    document["training"] = {{"model", "default"}, {"warm_start_steps", 0}};
+    document["protocols"] = {{"diloco", {{"sync_period_steps", period}}}};
+    const Scenario plain = load(document).scenario;
+    document["stop"] = {{"tokens", steps * plain.charged.tokens_per_learner_step *
+                                       static_cast<double>(plain.learners.size())}};
+    std::string all;
+    for (const std::string& warning : load(document).scenario.warnings) all += warning + "\n";
+    return all;
+  };
+  // 490 steps with H = 10: 49 rounds; 500: 50.
+  CHECK(has(warnings(490, 10), "W35: /protocols/diloco: a short run, about 49 outer rounds"));
+  CHECK(!has(warnings(500, 10), "W35"));
+  // The first MiB of the King James Bible, 95 % of it to train on: 996,147 bytes. So many learners x
+  // 512 tokens a step: four times the text, and a tenth more.
+  const double learners = static_cast<double>(load(base()).scenario.learners.size());
+  const double four = 4.0 * 1048576 * 0.95 / (512 * learners);
+  CHECK(!has(warnings(std::floor(four), 1), "W36"));
+  CHECK(has(warnings(std::ceil(1.1 * four), 1), "W36: /training/corpus: diloco reads the text 4.4 times"));
+}

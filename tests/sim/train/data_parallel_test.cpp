@@ -112,3 +112,71 @@ TEST_CASE("one learner, merged after every step, is data-parallel to the last bi
     CHECK(a.start - a.final > (steps == 1 ? 0.001 : 0.05));
   }
 }
+
+TEST_CASE(
+    "data-parallel: the passes of one step have windows of their own and one optimizer step") {
+  Scenario s = test::small_scenario(2, Family::kDataParallel, 1);
+  s.protocols[0].accumulate_steps = 3;
+  TapeBuilder tape(4);
+  tape.reduce(1, 2, {{0, 3000.0}, {1, 1500.0}});  // 64 and 32 trained tokens a pass
+  const TrainResult result = replay_on(s, tape, 2);
+  CHECK(result.curve.back().tokens == 9000);
+  CHECK(result.curve.back().trained_tokens == 2 * 3 * 96);
+
+  // By hand, without passes: step k's are numbers 3 + 3 (k − 1) + 1 … 3 of the plain stream.
+  Scenario plain = s;
+  plain.protocols[0].accumulate_steps = 1;
+  train::Trainer trainer(plain, 0, 7, 4, 1);
+  train::State state = trainer.warm_start();
+  std::vector<float> part(state.parameters.size());
+  for (int k = 1; k <= 2; ++k) {
+    std::vector<float> mean(part.size());
+    for (int pass = 0; pass < 3; ++pass) {
+      for (const train::Batch batch : {train::Batch{0, 64, 0}, train::Batch{1, 32, 0}}) {
+        trainer.shard_gradient(state.parameters, 3 + 3 * (k - 1) + pass + 1, batch, 0, part, 0);
+        kernels::add_scaled(mean, static_cast<float>(batch.tokens / 288.0), part);
+      }
+    }
+    kernels::clip_by_norm(mean, 1.0);
+    state.adamw_steps += 1;
+    kernels::adamw_step({}, trainer.rate(3 + k), state.adamw_steps, mean, state.parameters,
+                        state.moment1, state.moment2);
+  }
+  CHECK(result.parameters == state.parameters);
+}
+
+TEST_CASE("data-parallel: training that stops at a loss goes on to the same bits") {
+  Scenario s = test::small_scenario(2, Family::kDataParallel, 1);
+  TapeBuilder tape(40);
+  tape.reduce(1, 30, {{0, 1000.0}, {1, 1000.0}}).roll_back(20);
+  tape.reduce(21, 12, {{0, 1000.0}, {1, 600.0}});
+  const TrainResult whole = replay_on(s, tape);
+  for (const std::size_t point : {0UL, 1UL, 3UL}) {
+    Scenario stopping = s;
+    stopping.training.stop_at_loss = whole.curve.at(point).loss;
+    const TrainResult part = replay_on(stopping, tape, 2);
+    REQUIRE(part.stopped);
+    CHECK(part.curve.size() == point + 1);
+    CHECK(part.final == whole.curve[point].loss);
+    ReplayOptions options;
+    options.snapshot = part.snapshot;
+    const TrainResult rest = replay(s, 0, tape.tape(), 2, {}, options);
+    CHECK(rest.parameters == whole.parameters);
+    REQUIRE(rest.curve.size() == whole.curve.size());
+    CHECK(rest.final == whole.final);
+    CHECK(rest.curve.back().tokens == whole.curve.back().tokens);
+    // Once more to a lower loss, and on from there.
+    stopping.training.stop_at_loss = whole.curve[3].loss;
+    if (point == 3) continue;
+    const TrainResult second = replay(stopping, 0, tape.tape(), 1, {}, options);
+    REQUIRE(second.stopped);
+    options.snapshot = second.snapshot;
+    CHECK(replay(s, 0, tape.tape(), 1, {}, options).parameters == whole.parameters);
+  }
+  // At the last evaluation nothing is left to train; below the best it never stops.
+  Scenario never = s;
+  never.training.stop_at_loss = whole.curve.back().loss;
+  CHECK(!replay_on(never, tape).stopped);
+  never.training.stop_at_loss = 0.1;
+  CHECK(replay_on(never, tape).parameters == whole.parameters);
+}

@@ -66,8 +66,10 @@ TEST_CASE("an overwrite stands between the steps it was taken at, and may be lat
   const auto run = [&](std::int64_t taken_at) {
     TapeBuilder tape(10);
     tape.steps(0, 1, 2).steps(1, 1, 2).pull(0, 0, 1, 2).pull(1, 0, 1, 2).merge(0, 1, 2);
-    // Written before the span that it cuts in two.
-    tape.overwrite(0, 0, 1, taken_at).steps(0, 3, 3).pull(0, 0, 2, 5).merge(0, 2, 1);
+    // Written before the span that it cuts in two: step k ends k − 2 s after its begin.
+    const double t = tape.now() + static_cast<double>(taken_at - 2);
+    tape.add(fact::Overwrite{t, 1, taken_at, taken_at, 0, 0, true}, 0);
+    tape.steps(0, 3, 3).pull(0, 0, 2, 5).merge(0, 2, 1);
     return replay_on(s, tape).parameters;
   };
   // At 5 it comes right before the pull: the round gives back the version of clock 1.

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include <doctest/doctest.h>
 
+#include "kernels/isa.hpp"
+#include "kernels/quantise.hpp"
 #include "sim/base/random.hpp"
 #include "sim/cost/cost.hpp"
 #include "sim/scenario/balanced.hpp"
@@ -190,7 +193,8 @@ std::vector<Fact> in_spans(const std::vector<Fact>& facts, int learners) {
 class Reference {
  public:
   Reference(const Scenario& s, const Tape& tape)
-      : trainer_(s, 0, tape.start.seed, tape.start.horizon_steps, 1),
+      : row_(s.training.of_protocol[0]),
+        trainer_(s, 0, tape.start.seed, tape.start.horizon_steps, 1),
         learners_(s.learners.size()),
         start_(trainer_.warm_start()) {
     const auto tensors = kernels::tensors(trainer_.shape());
@@ -225,7 +229,7 @@ class Reference {
     of(f.learner)[f.first] = state;
   }
   void read(const fact::Pull& f) {
-    pulled_[f.clock][f.learner] = of(f.learner).at(f.pulled_step).parameters;
+    pulled_[f.clock][f.learner] = {of(f.learner).at(f.pulled_step).parameters, lives_[f.learner]};
   }
   void read(const fact::Weigh& f) { weights_[f.clock][f.learner] = f.weight; }
   void read(const fact::OuterStep& f) {
@@ -233,46 +237,68 @@ class Reference {
     for (const auto& [m, weight] : weights_[f.clock])
       weights.push_back(weight);
     if (*std::max_element(weights.begin(), weights.end()) > 0) {
-      for (const auto& t : fragments_[static_cast<std::size_t>(f.fragment)]) {
-        std::vector<std::span<const float>> from;
-        for (const auto& [m, all] : pulled_[f.clock]) {
-          from.push_back(std::span(all).subspan(t.offset, t.size));
-        }
-        std::vector<float> gradient(t.size);
-        const auto own = std::span(global_).subspan(t.offset, t.size);
-        if (t.embedding) {
-          kernels::merge_mean(own, from, weights, gradient);
-        } else {
-          kernels::merge_radial_directional(own, from, weights, gradient);
-        }
-        kernels::nesterov_step(0.7f, 0.9f, gradient, own,
-                               std::span(momentum_).subspan(t.offset, t.size));
-      }
+      for (const auto& t : fragments_[static_cast<std::size_t>(f.fragment)])
+        move(t, f.clock, weights);
     }
     versions_[f.clock] = global_;
+  }
+  void move(const kernels::TensorInfo& t, std::int64_t clock, const std::vector<double>& weights) {
+    const auto own = std::span(global_).subspan(t.offset, t.size);
+    std::vector<std::vector<float>> gradients;
+    for (const auto& [m, pulled] : pulled_[clock]) {
+      std::vector<float>& g = gradients.emplace_back();
+      std::vector<float>& left = residuals_[{m, pulled.life, t.name}];
+      left.resize(t.size);
+      for (std::size_t i = 0; i < t.size; ++i)
+        g.push_back(own[i] - pulled.parameters[t.offset + i]);
+      if (row_.error_feedback) {
+        for (std::size_t i = 0; i < t.size; ++i)
+          g[i] += left[i];
+      }
+      const std::vector<float> whole = g;
+      kernels::quantise(row_.wire, g);
+      if (weights_[clock][m] <= 0) continue;
+      for (std::size_t i = 0; i < t.size; ++i)
+        left[i] = whole[i] - g[i];
+    }
+    std::vector<float> gradient(t.size);
+    const auto merge = t.embedding ? kernels::merge_mean : kernels::merge_radial_directional;
+    merge({gradients.begin(), gradients.end()}, weights, gradient);
+    kernels::nesterov_step(0.7f, 0.9f, gradient, own,
+                           std::span(momentum_).subspan(t.offset, t.size));
   }
   void read(const fact::Overwrite& f) {
     std::vector<float>& parameters = of(f.learner).at(f.step).parameters;
     const std::vector<float>& version = versions_.at(f.clock);
+    const auto alpha = static_cast<float>(row_.mixing_alpha);
     for (const auto& t : fragments_[static_cast<std::size_t>(f.fragment)]) {
-      for (std::size_t i = t.offset; i < t.offset + t.size; ++i)
-        parameters[i] = version[i];
+      for (std::size_t i = t.offset; i < t.offset + t.size; ++i) {
+        parameters[i] = alpha == 0 ? version[i] : alpha * parameters[i] + (1 - alpha) * version[i];
+      }
     }
   }
   void read(const fact::Copy& f) {
     const std::vector<float> zero(global_.size());
     const train::State state =
         f.donor >= 0 ? of(f.donor).at(f.donor_step) : train::State{global_, zero, zero, 0};
+    lives_[f.learner] += 1;
     of(f.learner).clear();
     of(f.learner)[f.donor_step] = state;
   }
 
+  TrainingOfProtocol row_;
   train::Trainer trainer_;
   std::vector<History> learners_;
   train::State start_;
   std::vector<std::vector<kernels::TensorInfo>> fragments_;
   std::vector<float> global_, momentum_;
-  std::map<std::int64_t, std::map<int, std::vector<float>>> pulled_;
+  struct Pulled {
+    std::vector<float> parameters;
+    int life = 0;
+  };
+  std::map<int, int> lives_;  // by learner
+  std::map<std::tuple<int, int, std::string>, std::vector<float>> residuals_;
+  std::map<std::int64_t, std::map<int, Pulled>> pulled_;
   std::map<std::int64_t, std::map<int, double>> weights_;
   std::map<std::int64_t, std::vector<float>> versions_;
 };
@@ -285,7 +311,11 @@ TEST_CASE("random runs: the bits of a reference that follows the dates, on any n
     CAPTURE(seed);
     const int learners = 2 + static_cast<int>(seed % 4);
     Scenario s = test::small_scenario(learners, Family::kDiloco, kFragments);
-    s.training.of_protocol[0].merge_body = Merge::kRadialDirectional;
+    TrainingOfProtocol& row = s.training.of_protocol[0];
+    row.merge_body = Merge::kRadialDirectional;
+    row.wire = static_cast<kernels::Precision>(seed % 8);  // bf16, fp16, int8, fp4, int4, int2
+    row.error_feedback = seed % 2 == 0;
+    row.mixing_alpha = seed % 3 == 0 ? 0.25 : 0.0;
     const ToyRun run(learners, seed);
     Tape tape;
     tape.start = {"row", seed, "hash", kTicks};
@@ -299,9 +329,17 @@ TEST_CASE("random runs: the bits of a reference that follows the dates, on any n
 
     tape.facts = in_spans(run.facts(), learners);
     CHECK(tape.facts.size() < run.facts().size());
-    for (const int threads : {1, 2, 4}) {
+    for (const int threads : {1, 2, 16}) {
+      const kernels::Isa before = kernels::current_isa();
+      if (threads == 16) kernels::select_isa(kernels::Isa::kAvx2);
       const TrainResult result = replay(s, 0, tape, threads, {});
+      kernels::select_isa(before);
       CHECK(result.fingerprint == one.fingerprint);
+      REQUIRE(result.rounds.size() == one.rounds.size());
+      for (std::size_t i = 0; i < one.rounds.size(); ++i) {
+        CHECK(result.rounds[i].merged_norm == one.rounds[i].merged_norm);
+        CHECK(result.rounds[i].mean_norm == one.rounds[i].mean_norm);
+      }
       REQUIRE(result.curve.size() == one.curve.size());
       for (std::size_t i = 0; i < one.curve.size(); ++i) {
         CHECK(result.curve[i].loss == one.curve[i].loss);
@@ -323,4 +361,50 @@ TEST_CASE("data-parallel: the same bits on 1, 2 and 4 threads") {
     CHECK(result.parameters == one.parameters);
     CHECK(result.final == one.final);
   }
+}
+
+TEST_CASE("training that stops at a loss goes on to the same bits, from any point of the curve") {
+  int in_flight = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    CAPTURE(seed);
+    const int learners = 2 + static_cast<int>(seed % 4);
+    Scenario s = test::small_scenario(learners, Family::kDiloco, kFragments);
+    s.training.evaluations = 8;
+    TrainingOfProtocol& row = s.training.of_protocol[0];
+    row.merge_body = Merge::kRadialDirectional;
+    row.wire = static_cast<kernels::Precision>(seed % 8);
+    row.error_feedback = true;
+    row.mixing_alpha = 0.25;
+    Tape tape;
+    tape.start = {"row", seed, "hash", kTicks};
+    tape.facts = in_spans(ToyRun(learners, seed).facts(), learners);
+    const TrainResult whole = replay(s, 0, tape, 1, {});
+    CHECK(!whole.stopped);
+    for (const std::size_t point : {0UL, 2UL, 5UL}) {
+      Scenario stopping = s;
+      stopping.training.stop_at_loss = whole.curve.at(point).loss;
+      const TrainResult part = replay(stopping, 0, tape, 2, {});
+      REQUIRE(part.stopped);
+      REQUIRE(part.curve.size() <= point + 1);  // the loss may have been as low before
+      CHECK(part.curve.back().loss <= whole.curve[point].loss);
+      CHECK(part.snapshot == replay(stopping, 0, tape, 1, {}).snapshot);
+      in_flight += part.rounds.size() < whole.rounds.size() ? 1 : 0;
+      ReplayOptions options;
+      options.snapshot = part.snapshot;
+      tape.start.scenario_hash = "other";  // the same facts under another scenario's name
+      const TrainResult rest = replay(s, 0, tape, 2, {}, options);
+      CHECK(rest.parameters == whole.parameters);
+      CHECK(rest.best == whole.best);
+      CHECK(rest.outer_rounds == whole.outer_rounds);
+      REQUIRE(rest.curve.size() == whole.curve.size());
+      for (std::size_t i = 0; i < rest.curve.size(); ++i) {
+        CHECK(rest.curve[i].loss == whole.curve[i].loss);
+        CHECK(rest.curve[i].tokens == whole.curve[i].tokens);
+        CHECK(rest.curve[i].simulated_s == whole.curve[i].simulated_s);
+      }
+      REQUIRE(rest.rounds.size() == whole.rounds.size());
+      CHECK(rest.rounds.back().merged_norm == whole.rounds.back().merged_norm);
+    }
+  }
+  CHECK(in_flight == 18);
 }

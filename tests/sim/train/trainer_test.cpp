@@ -182,3 +182,62 @@ TEST_CASE("held-out loss is in nats per byte, whatever a token is") {
   CHECK(trainer.held_out_loss(state.parameters) ==
         doctest::Approx(sum / static_cast<double>(bytes)).epsilon(1e-6));
 }
+
+TEST_CASE("contiguous shards: each learner reads its own part, iid ones read all of it") {
+  Scenario s = test::small_scenario(4, Family::kDiloco, 1);
+  const Corpus corpus = train::load_corpus(s.training);
+  for (const bool own : {false, true}) {
+    s.training.shards = own ? Shards::kContiguous : Shards::kIid;
+    const Trainer trainer(s, 0, 1, 100, 1);
+    for (int learner = 0; learner < 4; ++learner) {
+      std::size_t first = corpus.training_tokens, last = 0;
+      for (int number = 1; number <= 400; ++number) {
+        for (const std::size_t start : trainer.window_starts(learner, number, 0)) {
+          first = std::min(first, start);
+          last = std::max(last, start + 16);
+        }
+      }
+      // 1600 windows: the ends of the part are met to within a fiftieth of it.
+      const double part = static_cast<double>(corpus.training_tokens) / (own ? 4 : 1);
+      const double begin = own ? part * learner : 0;
+      CHECK(static_cast<double>(first) >= std::floor(begin));
+      CHECK(static_cast<double>(first) < begin + part / 50);
+      CHECK(static_cast<double>(last) < begin + part);
+      CHECK(static_cast<double>(last) > begin + part * 49 / 50);
+    }
+  }
+}
+
+TEST_CASE("what a learner reads follows from its number alone") {
+  Scenario s = test::small_scenario(3, Family::kDiloco, 1);
+  for (const Shards shards : {Shards::kIid, Shards::kContiguous}) {
+    s.training.shards = shards;
+    Scenario fewer = s;  // in the row; the scenario still has three
+    fewer.protocols[0].learners = {1};
+    Trainer a(s, 0, 1, 100, 1), b(fewer, 0, 1, 50, 2);
+    State state = a.warm_start();
+    b.warm_start();
+    a.step(state, 9, {0, 11}, 0);  // another learner's smaller batch, an own step long before
+    a.step(state, 40, {1, 64}, 0);
+    CHECK(a.window_starts(1, 7, 0) == b.window_starts(1, 7, 0));
+    CHECK(a.window_starts(1, 7, 0) != a.window_starts(1, 8, 0));
+    CHECK(a.window_starts(1, 7, 0) != a.window_starts(2, 7, 0));
+    // A batch of 20 tokens is the begin of the whole one: its gradient is that of those tokens.
+    std::vector<float> whole(state.parameters.size()), again = whole;
+    a.shard_gradient(state.parameters, 7, {1, 20}, 0, whole, 0);
+    b.shard_gradient(state.parameters, 7, {1, 20}, 0, again, 0);
+    CHECK(whole == again);
+  }
+}
+
+TEST_CASE("a corpus too small for the shards is refused with both numbers") {
+  Scenario s = test::small_scenario(3, Family::kDiloco, 1);
+  s.training.shards = Shards::kContiguous;
+  check_shards(51, s.training, 3, "");  // three windows of 17
+  CHECK_THROWS_WITH(check_shards(50, s.training, 3, "x.json"),
+                    "x.json: /training/shards: found kjv with 50 tokens to train on for 3 "
+                    "contiguous shards; allowed: at least one window of 17 tokens (context + 1) in "
+                    "each, 51 in all");
+  s.training.shards = Shards::kIid;
+  check_shards(50, s.training, 3, "");
+}
