@@ -9,6 +9,7 @@
 #include "sim/run/compare_command.hpp"
 #include "sim/run/solve.hpp"
 #include "sim/run/sweep.hpp"
+#include "sim/run/timeline_command.hpp"
 
 namespace {
 
@@ -23,6 +24,7 @@ constexpr const char* kCommands =
     "  skerry sweep SWEEP        a study: axes, rows, seeds; goes on and grows by itself\n"
     "  skerry solve SCENARIO     the value of a key at which a metric reaches a target\n"
     "  skerry show RUN           the table of a run folder again, or as csv, md or json\n"
+    "  skerry timeline RUN       one run on a time axis, for Perfetto and chrome://tracing\n"
     "  skerry plan SCENARIO      the fault plan of the first seed as CSV\n"
     "  skerry estimate SCENARIO  bytes, bounds, ideal times, room for recoveries; no simulation\n"
     "  skerry probe SCENARIO     more bandwidth, fewer failures: does the right thing move?\n"
@@ -41,6 +43,7 @@ struct Typed {
   TestOptions test;
   CompareOptions compare;
   SolveOptions solve;
+  TimelineCommand timeline;
   SweepOptions sweep;
   std::vector<std::string> files, settings;
   std::string file, pointer, format = "table";
@@ -48,6 +51,7 @@ struct Typed {
   std::uint64_t seeds = 0;
   double hours = 0;
   bool print_resolved = false;
+  bool resume = false;
 };
 
 Setting parse_setting(const std::string& text) {
@@ -131,6 +135,20 @@ void add_study_commands(CLI::App& app, Typed& typed, std::function<int()>& chose
   add_seed_options(*probe, typed);
 }
 
+void add_timeline_command(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
+  TimelineCommand& options = typed.timeline;
+  CLI::App* timeline = add_command(app, "timeline", "Trace events of one run for Perfetto", chosen,
+                                   [&] { return timeline_command(options); });
+  timeline->add_option("run", options.run, "run folder")->required();
+  timeline->add_option("--protocol", options.protocol, "row; needed when there are several");
+  timeline->add_option("--seed", options.seed, "seed (default: the first)");
+  timeline->add_option("--level", options.level, "faults, syncs, steps or transfers (default: all)");
+  timeline->add_option("--from", options.from_s, "first second of simulated time to show")
+      ->check(CLI::Range(0.0, 1e12));
+  timeline->add_option("--until", options.until_s, "last second to show")->check(CLI::Range(0.0, 1e12));
+  timeline->add_option("--out", options.out, "file (default: timeline.json beside the tape)");
+}
+
 void add_solve_command(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
   SolveOptions& options = typed.solve;
   RunOptions& run = typed.shared.run;
@@ -188,7 +206,12 @@ void add_sweep_command(CLI::App& app, Typed& typed, std::function<int()>& chosen
   sweep->add_flag("--sensitivity", options.sensitivity,
                   "instead: each calibrated or assumed key of the scenario x 0.8 and x 1.2");
   sweep->add_option("--limit", options.limit_s, "seconds of wall time for one point, then it has failed")
-      ->check(CLI::Range(1e-3, 1e9));
+      ->check(CLI::Range(1e-3, 1e9))
+      ->check(CLI::Validator(
+          [](const std::string& text) {  // nan is in every range
+            return text.find_first_of("nN") == std::string::npos ? std::string() : "found " + text;
+          },
+          ""));
   sweep->add_option("--jobs", run.jobs, "points at once (default: cores)")->check(CLI::Range(1, 4096));
   sweep->add_option("--threads", run.threads, "threads of each point")->check(CLI::Range(1, 4096));
   sweep->add_option("--isa", run.isa, "kernels to use; the bits are the same")
@@ -212,13 +235,18 @@ void add_comparing_commands(CLI::App& app, Typed& typed, std::function<int()>& c
       ->required();
   compare->add_option("--tolerances", options.tolerances, "file of tolerances by metric");
   auto* junit = compare->add_option("--junit", options.junit, "write JUnit XML here");
+  auto* json = compare->add_flag("--json", options.json, "as JSON on stdout");
   compare->add_flag("--update", options.update, "rewrite the baseline file from the result")
-      ->excludes(junit);
+      ->excludes(junit)
+      ->excludes(json);
 
   CLI::App* diff = add_command(app, "diff", "What differs between two results", chosen,
-                               [&] { return diff_command(options.baseline, options.result); });
+                               [&] {
+                                return diff_command(options.baseline, options.result, options.json);
+                              });
   diff->add_option("a", options.baseline, "run or sweep folder, or baseline file")->required();
   diff->add_option("b", options.result, "the same")->required();
+  diff->add_flag("--json", options.json, "as JSON on stdout");
 }
 
 void add_commands(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
@@ -234,11 +262,11 @@ void add_commands(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
   add_run_options(*run, typed);
 
   CLI::App* train = add_command(app, "train", "Train the tapes of a run again", chosen,
-                                [&] { return train_command(typed.file, shared); });
+                                [&] { return train_command(typed.file, shared, typed.resume); });
   train->add_option("run", typed.file, "run folder")->required();
-  train->add_option("--set", typed.settings, "/training/…=value")
-      ->required()
-      ->allow_extra_args(false);
+  train->add_option("--set", typed.settings, "/training/…=value")->allow_extra_args(false);
+  train->add_flag("--resume", typed.resume,
+                  "go on from the snapshots of trainings that ended at /training/stop_at_loss");
   add_run_options(*train, typed);
 
   CLI::App* show = add_command(app, "show", "The table of a run folder", chosen,
@@ -296,6 +324,7 @@ int run_program(int argc, char** argv) {
   add_study_commands(app, typed, chosen);
   add_comparing_commands(app, typed, chosen);
   add_solve_command(app, typed, chosen);
+  add_timeline_command(app, typed, chosen);
   add_sweep_command(app, typed, chosen);
   try {
     app.parse(argc, argv);

@@ -105,7 +105,7 @@ def run(scenario, settings=None, seeds=None, out=None, *, protocols=None, train=
     """
     words = ["--json", "--quiet"]
     words += _setting_words(settings) + _seed_words(seeds)
-    for protocol in protocols or []:
+    for protocol in _names(protocols, "protocols"):
         words += ["--protocol", protocol]
     words += [] if out is None else ["--out", out]
     words += [] if train else ["--no-train"]
@@ -115,15 +115,28 @@ def run(scenario, settings=None, seeds=None, out=None, *, protocols=None, train=
     return Run(json.loads(printed)["folder"], code)
 
 
-def sweep(sweep, out, settings=None, *, jobs=None, retry_failed=False, program=None):
+def sweep(sweep, out, settings=None, *, jobs=None, shard=None, limit_s=None, retry_failed=False, fail_fast=False,
+          sensitivity=False, program=None):
     """Runs what is missing of a sweep, given as a path or as a dict, in the folder `out`. Points that failed raise
-    SkerryError with exit code 5; load(out) has the others."""
+    SkerryError with exit code 5; load(out) has the others. A dict has the name `study`: a folder takes one study
+    and its grown versions. shard: "I/N". limit_s: wall time of one point."""
     words = ["--quiet", "--out", out, *_setting_words(settings)]
     words += [] if jobs is None else ["--jobs", jobs]
+    words += [] if shard is None else ["--shard", shard]
+    words += [] if limit_s is None else ["--limit", limit_s]
     words += ["--retry-failed"] if retry_failed else []
+    words += ["--fail-fast"] if fail_fast else []
+    words += ["--sensitivity"] if sensitivity else []
     with _file_of(sweep, "study.sweep.json") as path:
         _call(program, ["sweep", path, *words], allowed=(0,))
     return load(out)
+
+
+def status(sweep, out, settings=None, *, program=None):
+    """How many points of a sweep the folder `out` has by now: {"points", "ok", "failed", "missing", "left_s", …}."""
+    with _file_of(sweep, "study.sweep.json") as path:
+        words = ["sweep", path, "--out", out, "--status", "--json", *_setting_words(settings)]
+        return json.loads(_call(program, words, allowed=(0,))[1])
 
 
 def load(folder):
@@ -151,7 +164,19 @@ def _seed_words(seeds):
     words = []
     for seed in seeds:
         words += ["--seed", seed]
+    if not words:
+        raise SkerryError(2, "seeds is an empty list: give at least one, or None for the scenario's own")
     return words
+
+
+def _names(value, what):
+    """A list of names: one name alone would be taken letter by letter."""
+    if isinstance(value, str):
+        value = [value]
+    names = list(value or [])
+    if value is not None and not names:
+        raise SkerryError(2, f"{what} is an empty list: give at least one name, or None for all")
+    return names
 
 
 class _file_of:

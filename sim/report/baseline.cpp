@@ -1,6 +1,7 @@
 #include "sim/report/baseline.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
@@ -11,6 +12,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/random.hpp"
+#include "sim/report/sweep_record.hpp"
 #include "sim/scenario/parse.hpp"
 #include "sim/scenario/text.hpp"
 
@@ -53,10 +55,6 @@ KeptRun kept_run(Json tree, const std::string& row) {
     tree.at("wan").erase(by_pair);
   flatten(tree, "", out);
   return out;
-}
-
-std::string axis_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 Tolerance read_tolerance(const Json& value, const std::string& label, const std::string& pointer) {
@@ -196,51 +194,124 @@ Numbers numbers_of_run(const std::string& comparison_json,
 
 namespace {
 
-KeptRun kept_point(const Json& point) {
-  std::string row;
-  for (const auto& [axis, value] : point.at("point").items())
-    row += axis + "=" + axis_text(value) + " ";
-  row += point.at("protocol").get<std::string>();
-  if (point.at("status") == "ok") return kept_run(point.at("summary"), row);
-  KeptRun failed;
-  failed.row = row;
-  failed.seed = point.at("seed");
-  failed.status = "failed";
-  return failed;
-}
-
-// One run a point id, in the order in which the ids come first.
-std::vector<KeptRun> points_of(const std::string& lines) {
-  std::vector<KeptRun> points;
-  std::map<std::string, std::size_t> place;
-  std::istringstream in(lines);
-  for (std::string line; std::getline(in, line);) {
-    const Json point = Json::parse(line, nullptr, false);
-    if (!point.is_object()) continue;  // cut short: its point is redone
-    const auto [at, fresh] = place.emplace(point.at("id"), points.size());
-    if (fresh) {
-      points.push_back(kept_point(point));
-    } else if (point.at("status") == "ok" || points[at->second].status == "failed") {
-      points[at->second] = kept_point(point);
+// Rows of a CSV with quotes; without the line break at the end of each.
+std::vector<std::vector<std::string>> csv_rows(const std::string& text) {
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> row(1);
+  bool quotes = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quotes && c == '"' && i + 1 < text.size() && text[i + 1] == '"') {
+      row.back() += text[++i];
+    } else if (c == '"') {
+      quotes = !quotes;
+    } else if (!quotes && c == ',') {
+      row.emplace_back();
+    } else if (!quotes && c == '\n') {
+      rows.push_back(std::move(row));
+      row.assign(1, {});
+    } else {
+      row.back() += c;
     }
   }
-  return points;
+  return rows;
+}
+
+// One row of table.csv: a point of the design as it is now, under the name of its combination.
+struct TableRow {
+  std::string id, row;
+  std::uint64_t seed = 0;
+};
+
+std::vector<TableRow> table_rows(const std::string& table_csv, const std::string& folder) {
+  const std::vector<std::vector<std::string>> rows = csv_rows(table_csv);
+  const std::vector<std::string> head = rows.empty() ? std::vector<std::string>() : rows[0];
+  const auto protocol = std::size_t(std::find(head.begin(), head.end(), "protocol") - head.begin());
+  if (head.empty() || head[0] != "id" || protocol + 2 >= head.size()) {
+    throw BadInput(folder + "/table.csv", "", "is no table of a sweep");
+  }
+  std::vector<TableRow> out;
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    const std::vector<std::string>& cells = rows[r];
+    TableRow one;
+    const std::string& seed = cells.size() == head.size() ? cells[protocol + 1] : cells[0];
+    const auto parsed = std::from_chars(seed.data(), seed.data() + seed.size(), one.seed);
+    if (cells.size() != head.size() || parsed.ptr != seed.data() + seed.size()) {
+      throw BadInput(folder + "/table.csv", "",
+                     fmt::format("row {} is no row of a sweep's table", r));
+    }
+    one.id = cells[0];
+    for (std::size_t a = 1; a < protocol; ++a)
+      one.row += head[a] + "=" + cells[a] + " ";
+    one.row += cells[protocol];
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+// Of one id the last line with status "ok" counts, else its last line.
+std::map<std::string, Json> records_of(const std::vector<TableRow>& rows,
+                                       const std::string& lines) {
+  std::map<std::string, Json> records;
+  for (const TableRow& row : rows)
+    records.emplace(row.id, Json());
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);) {
+    const std::optional<PointHead> head = point_head(line);
+    if (!head) continue;  // cut short or damaged: its point is done again
+    const auto place = records.find(fmt::format("{:016x}", head->id));
+    if (place == records.end()) continue;  // of an earlier design
+    Json record = Json::parse(line, nullptr, false);
+    if (!record.is_object()) continue;
+    if (place->second.is_null() || head->ok || place->second.at("status") == "failed") {
+      place->second = std::move(record);
+    }
+  }
+  return records;
+}
+
+std::vector<KeptRun> points_of(const std::string& table_csv, const std::string& lines,
+                               const std::string& folder) {
+  const std::vector<TableRow> rows = table_rows(table_csv, folder);
+  const std::map<std::string, Json> records = records_of(rows, lines);
+  std::vector<KeptRun> out;
+  for (const TableRow& row : rows) {
+    const Json& record = records.at(row.id);
+    if (record.is_null()) continue;
+    if (record.at("status") == "ok") {
+      out.push_back(kept_run(record.at("summary"), row.row));
+      continue;
+    }
+    KeptRun failed;
+    failed.row = row.row;
+    failed.seed = row.seed;
+    failed.status = "failed";
+    out.push_back(std::move(failed));
+  }
+  return out;
 }
 
 }  // namespace
 
 Numbers numbers_of_sweep(const std::string& manifest_json, const std::string& sweep_json,
-                         const std::string& lines, const std::string& folder) {
+                         const std::string& table_csv, const std::string& lines,
+                         const std::string& folder) {
   Numbers out;
   out.label = folder;
   out.schema = "sweep/1";
   out.inputs = sweep_json;
   try {
-    out.scenario = Json::parse(manifest_json).at("sweep");
+    const Json manifest = Json::parse(manifest_json);
+    out.scenario = manifest.at("sweep");
+    if (manifest.contains("ended") && manifest["ended"].is_null()) {
+      throw BadInput(folder, "",
+                     "is a sweep that is still running or was killed, so that its table may be of "
+                     "an earlier design: run the same `skerry sweep` again first");
+    }
     Json sweep = Json::parse(sweep_json);
     sweep.erase("about");
     out.hash = fmt::format("{:08x}", hash64(sweep.dump()) & 0xffffffffU);
-    out.runs = points_of(lines);
+    out.runs = points_of(table_csv, lines, folder);
   } catch (const Json::exception& error) {
     throw BadInput(folder, "", std::string("not a sweep that Skerry wrote: ") + error.what());
   }

@@ -56,11 +56,14 @@ Numbers numbers_of_run(const std::string& comparison_json,
                        const std::vector<std::string>& summaries, const std::string& inputs,
                        const std::string& folder);
 
-// From manifest.json, sweep.json and the joined lines of runs*.jsonl: of one id the last line with
-// status "ok" counts, else its last line; a line cut short is left out. The hash is over sweep.json
-// without its `about`. BadInput for anything else.
+// From manifest.json, sweep.json, table.csv and the joined lines of runs*.jsonl. table.csv says
+// which points belong to the design as it is now and in which combinations each stands; of one id
+// the last line with status "ok" counts, else its last line; a line that is cut short or damaged is
+// left out. The hash is over sweep.json without its `about`. BadInput for anything else, and for a
+// sweep that has not ended.
 Numbers numbers_of_sweep(const std::string& manifest_json, const std::string& sweep_json,
-                         const std::string& lines, const std::string& folder);
+                         const std::string& table_csv, const std::string& lines,
+                         const std::string& folder);
 
 // {"skerry":"baseline/1","scenario","hash","seeds","rows":{ROW:{"seed-1":{"status","metric":…}}},
 //  "tolerances":{…}}. Read strictly: BadInput with the pointer.

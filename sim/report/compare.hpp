@@ -37,6 +37,11 @@ int exit_code_of(const Compared& compared);  // 0 inside, 1 outside, 2 not compa
 // most 100 columns. Of very many the first and how many more; compared_junit has all.
 std::string compared_text(const Compared& compared);
 
+// {"skerry": "compare/1", "comparisons": [{"scenario", "baseline", "result", "verdict": "inside",
+// "outside" or "not comparable", "differs", "runs", "values", "outside", "moved": [{"row", "seed",
+// "metric", "outside", "old", "new", "tolerance"}]}]}
+std::string compared_json(const std::vector<Compared>& all);
+
 // One suite a comparison; one case a row and seed that is outside or, if all is well, the whole.
 std::string compared_junit(const std::vector<Compared>& all);
 

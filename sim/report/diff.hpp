@@ -36,6 +36,10 @@ struct ChangedRow {
 // Rows in which anything differs.
 std::vector<ChangedRow> changed_rows(const Numbers& a, const Numbers& b);
 
+// The same as {"skerry": "diff/1", "a", "b", "scenario", "hash", "inputs": [{"pointer", "a", "b"}]
+// or null, "rows": [{"row", "seeds", "notes", "metrics"}]}.
+std::string diff_json(const Numbers& a, const Numbers& b);
+
 // At most 100 columns.
 std::string diff_text(const Numbers& a, const Numbers& b);
 

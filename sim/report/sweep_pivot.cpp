@@ -1,4 +1,4 @@
-// table.txt: rows × columns of a sweep, one block a metric; and the table of a sensitivity study.
+// table.txt: rows × columns of a sweep, one block a metric, and what must be said beside it.
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -10,23 +10,40 @@
 
 namespace skerry {
 
+std::string table_number(double value) {
+  return std::abs(value) >= 9999.5 ? thousands(value) : fmt::format("{:.4g}", value);
+}
+
+std::string padded(const std::string& text, std::size_t width) {
+  return text + std::string(width - std::min(width, text.size()), ' ');
+}
+
 namespace {
 
 using Words = std::vector<std::string>;
-
-std::string number(double value) {
-  return std::abs(value) >= 9999.5 ? thousands(value) : fmt::format("{:.4g}", value);
-}
 
 // `n` of all cells, or 0 when they differ and each says its own.
 std::string cell_of(const SweepGroup& group, const std::string& metric, int n) {
   const int column = column_of(metric);
   const Interval mean = column < 0 ? Interval{} : mean_interval(values_of(group, column));
-  if (mean.n == 0) return group.failed > 0 && group.seeds.empty() ? "failed" : "-";
-  const std::string count = mean.n == n ? "" : fmt::format(" n={}", mean.n);
-  if (!mean.low) return number(mean.mean) + count;
-  return fmt::format("{} [{} {}]{}", number(mean.mean), number(*mean.low), number(*mean.high),
-                     count);
+  if (mean.n == 0) {
+    if (group.failed > 0 && group.seeds.empty()) return "failed";
+    const bool to_loss = metric == "time_to_loss_s" || metric == "tokens_to_loss";
+    return to_loss && !values_of(group, column_of("target_loss")).empty() ? "not reached" : "-";
+  }
+  const std::string mark = group.capped + group.diverged > 0 ? "^" : "";
+  const std::string count = mark + (mean.n == n ? "" : fmt::format(" n={}", mean.n));
+  if (!mean.low) return table_number(mean.mean) + count;
+  return fmt::format("{} [{} {}]{}", table_number(mean.mean), table_number(*mean.low),
+                     table_number(*mean.high), count);
+}
+
+// A text of an axis may hold line breaks; a row of the table may not.
+std::string one_line(const std::string& text) {
+  std::string out;
+  for (const char c : text)
+    out += static_cast<unsigned char>(c) < 0x20 ? std::string("?") : std::string(1, c);
+  return out;
 }
 
 // What a group is called on one dimension of the table.
@@ -34,7 +51,7 @@ std::string label_of(const Sweep& sweep, const SweepGroup& group, const std::str
   if (dimension == "protocol") return sweep.protocols[group.row];
   for (std::size_t a = 0; a < sweep.axes.size(); ++a) {
     if (sweep.axes[a].name == dimension)
-      return axis_label(sweep.combinations[group.combination].values[a]);
+      return one_line(axis_label(sweep.combinations[group.combination].values[a]));
   }
   return {};
 }
@@ -84,8 +101,22 @@ Pivot pivot_of(const SweepResults& results) {
   return out;
 }
 
-std::string padded(const std::string& text, std::size_t width) {
-  return text + std::string(width - std::min(width, text.size()), ' ');
+constexpr std::size_t kHeadColumns = 60;  // of the heads of rows together
+
+// Cut to `width` with '~' in the middle, unless two different ones would then look alike.
+Words fitted(const Words& column, std::size_t width) {
+  width = std::max<std::size_t>(width, 9);
+  Words out;
+  std::map<std::string, std::string> whole;
+  for (const std::string& text : column) {
+    const std::size_t tail = width / 2;
+    out.push_back(text.size() <= width
+                      ? text
+                      : text.substr(0, width - 1 - tail) + "~" + text.substr(text.size() - tail));
+    const auto [place, fresh] = whole.emplace(out.back(), text);
+    if (!fresh && place->second != text) return column;
+  }
+  return out;
 }
 
 // One block: the heads of rows, then as many columns as 100 characters hold, again until all are
@@ -112,8 +143,9 @@ std::string block_of(const Sweep& sweep, const Pivot& pivot, const std::string& 
     Words column;
     for (const Words& head : heads)
       column.push_back(head[d]);
+    column = fitted(column, kHeadColumns / sweep.table.rows.size());
     for (std::size_t i = 0; i < left.size(); ++i)
-      left[i] += padded(heads[i][d], widest(column) + 2);
+      left[i] += padded(column[i], widest(column) + 2);
   }
   std::string out;
   for (std::size_t from = 0; from < cells.size();) {
@@ -137,29 +169,84 @@ std::string block_of(const Sweep& sweep, const Pivot& pivot, const std::string& 
   return out;
 }
 
-// Rows of a combination by tokens/s, best first; equal ones in the order of the scenario.
-Words order_of(const Sweep& sweep, const std::vector<const SweepGroup*>& groups) {
-  std::vector<std::pair<double, std::string>> speeds;
-  for (const SweepGroup* group : groups) {
-    const Interval mean = mean_interval(values_of(*group, column_of("tokens_per_s")));
-    if (mean.n > 0) speeds.emplace_back(mean.mean, sweep.protocols[group->row]);
+}  // namespace
+
+namespace {
+
+std::string counted(int n, const std::string& what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+// Warnings of points, each once with the number of points that have it.
+std::string warnings_text(const SweepResults& results) {
+  constexpr std::size_t kShown = 12;
+  std::vector<std::pair<std::string, int>> seen;
+  std::map<std::string, std::size_t> place;
+  for (const SweepGroup& group : results.groups()) {
+    for (const SweepPoint& point : group.points) {
+      for (const std::string& warning : point.cells.warnings) {
+        const auto [at, fresh] = place.emplace(warning, seen.size());
+        if (fresh) seen.emplace_back(warning, 0);
+        seen[at->second].second += 1;
+      }
+    }
   }
-  std::stable_sort(speeds.begin(), speeds.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  Words out;
-  for (const auto& [speed, name] : speeds)
-    out.push_back(name);
+  std::string out;
+  for (std::size_t i = 0; i < std::min(seen.size(), kShown); ++i) {
+    out += wrapped_sentence(
+        fmt::format("warning of {}: {}", counted(seen[i].second, "point"), seen[i].first));
+  }
+  if (seen.size() > kShown) {
+    out += fmt::format("... and {} more warnings, in runs*.jsonl\n", seen.size() - kShown);
+  }
+  return out;
+}
+
+// What the numbers above do not say by themselves.
+std::string footer(const SweepResults& results, std::size_t claims) {
+  const Sweep& sweep = results.sweep();
+  int failed = 0, capped = 0, diverged = 0;
+  std::vector<std::string> wide;
+  for (const SweepGroup& group : results.groups()) {
+    failed += group.failed;
+    capped += group.capped;
+    diverged += group.diverged;
+    if (!group.too_wide) continue;
+    std::string name;
+    for (std::size_t a = 0; a < sweep.axes.size(); ++a)
+      name += sweep.axes[a].name + "=" + label_of(sweep, group, sweep.axes[a].name) + " ";
+    wide.push_back(name + sweep.protocols[group.row]);
+  }
+  std::string out;
+  if (capped + diverged > 0) {
+    out += wrapped_sentence(
+        fmt::format("^ among these runs {} ended at the time cap and {} diverged: see status in "
+                    "table.csv",
+                    capped, diverged));
+  }
+  if (!wide.empty()) {
+    const Until& until = *sweep.until;
+    out += wrapped(fmt::format("not within +- {:g} of {} after max_seeds = {}:", until.half_width,
+                               until.metric, until.max_seeds),
+                   wide);
+  }
+  if (claims > 0) {
+    out +=
+        wrapped_sentence(fmt::format("the scenario's {} in `expect` {} not judged by a sweep: "
+                                     "`skerry run` and `skerry test` do that",
+                                     counted(int(claims), "claim"), claims == 1 ? "is" : "are"));
+  }
+  out += warnings_text(results);
+  if (failed > 0) out += counted(failed, "point") + " failed: failed/*.log\n";
   return out;
 }
 
 }  // namespace
 
-std::string pivot_text(const SweepResults& results) {
+std::string pivot_text(const SweepResults& results, std::size_t claims) {
   const Sweep& sweep = results.sweep();
   std::size_t least = 0, most = 0;
-  int failed = 0;
   for (const SweepGroup& group : results.groups()) {
-    failed += group.failed;
     const std::size_t n = group.seeds.size();
     if (n == 0) continue;
     least = least == 0 ? n : std::min(least, n);
@@ -174,49 +261,7 @@ std::string pivot_text(const SweepResults& results) {
   if (most > 1 && least == most) out += fmt::format(", n = {}", most);
   if (most > 1) out += "\n";
   if (least == 1) out += "n = 1, no interval\n";
-  if (failed > 0) out += fmt::format("{} points failed: failed/*.log\n", failed);
-  return out;
-}
-
-std::string sensitivity_text(const SweepResults& results, const std::vector<std::string>& notes) {
-  const Sweep& sweep = results.sweep();
-  std::map<std::size_t, std::vector<const SweepGroup*>> by_combination;
-  for (const SweepGroup& group : results.groups())
-    by_combination[group.combination].push_back(&group);
-  if (by_combination.count(0) == 0) return "the scenario as it is has no result\n";
-  const Words base = order_of(sweep, by_combination[0]);
-  std::string out = wrapped("verdict (order by tokens/s):", base) + "\ntokens/s of each row:\n";
-  std::size_t width = 3;
-  for (const Combination& one : sweep.combinations)
-    width = std::max(width, axis_label(one.values[0]).size());
-  std::string head = padded("key", width + 2) + "factor  flips  ";
-  for (const std::string& row : sweep.protocols)
-    head += fmt::format("{:>{}}", row, std::max<std::size_t>(row.size() + 2, 10));
-  out += head + "\n";
-  int flips = 0;
-  for (const auto& [combination, groups] : by_combination) {
-    const Words order = order_of(sweep, groups);
-    const Words& values = sweep.combinations[combination].values;
-    flips += order != base ? 1 : 0;
-    out += padded(axis_label(values[0]), width + 2) +
-           fmt::format("{:<8}{:<7}", axis_label(values[1]), order != base ? "YES" : "no");
-    for (std::size_t row = 0; row < sweep.protocols.size(); ++row) {
-      std::string cell = "-";
-      for (const SweepGroup* group : groups) {
-        const std::vector<double> speeds = values_of(*group, column_of("tokens_per_s"));
-        if (group->row == row && !speeds.empty()) cell = number(mean_interval(speeds).mean);
-      }
-      out +=
-          fmt::format("{:>{}}", cell, std::max<std::size_t>(sweep.protocols[row].size() + 2, 10));
-    }
-    out += "\n";
-    if (order != base) out += wrapped("  order now:", order);
-  }
-  out += flips == 0 ? "\nno calibrated or assumed key flips the verdict at x 0.8 or x 1.2\n"
-                    : fmt::format("\n{} changes flip the verdict\n", flips);
-  for (const std::string& note : notes)
-    out += wrapped_sentence("left out: " + note);
-  return out;
+  return out + footer(results, claims);
 }
 
 }  // namespace skerry

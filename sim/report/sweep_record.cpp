@@ -43,6 +43,14 @@ std::string cell_text(const Json* value) {
   return value->dump();
 }
 
+// The text of a column's value; a line with a value of another type is damaged.
+std::string checked_cell(const Json* value, const Column& column) {
+  const bool fits = value == nullptr || value->is_null() ||
+                    (column.is_number ? value->is_number() : !value->is_structured());
+  if (!fits) throw BadInput("runs.jsonl", "", "holds a line with a bad " + column.name);
+  return cell_text(value);
+}
+
 double or_nan(const Json& value) {
   return value.is_null() ? std::nan("") : value.get<double>();
 }
@@ -79,6 +87,8 @@ std::string point_line(const PointLine& line) {
 std::optional<PointHead> point_head(std::string_view line) {
   constexpr std::string_view kId = "{\"id\":\"", kStatus = "\",\"status\":\"";
   if (!line.starts_with(kId) || !line.ends_with("}")) return std::nullopt;
+  // Blocks that a crashed machine left empty; no control character stands in what was written.
+  if (line.find('\0') != std::string_view::npos) return std::nullopt;
   PointHead head;
   const char* digits = line.data() + kId.size();
   line.remove_prefix(kId.size());
@@ -134,7 +144,8 @@ PointCells point_cells(std::string_view line) {
     const Json& summary = tree.at("summary");
     out.status = summary.at("status");
     for (std::size_t i = 0; i < out.cells.size(); ++i)
-      out.cells[i] = cell_text(at_path(summary, point_columns()[i].name));
+      out.cells[i] = checked_cell(at_path(summary, point_columns()[i].name), point_columns()[i]);
+    out.warnings = summary.at("warnings").get<std::vector<std::string>>();
     if (tree.contains("curve")) {
       for (const Json& p : tree["curve"])
         out.curve.push_back({or_nan(p.at(0)), or_nan(p.at(1)), or_nan(p.at(2)), or_nan(p.at(3))});

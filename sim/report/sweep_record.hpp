@@ -48,9 +48,11 @@ struct PointCells {
   double wall_s = 0;
   std::vector<std::string> cells;  // one a column; empty: null or not there
   std::vector<LossPoint> curve;    // empty: not trained
+  std::vector<std::string> warnings;
 };
-PointCells point_cells(std::string_view line);  // BadInput for what point_line did not write
-int column_of(const std::string& metric);       // -1: none of that name
+// BadInput for what point_line did not write, a number of another type too.
+PointCells point_cells(std::string_view line);
+int column_of(const std::string& metric);  // -1: none of that name
 
 // A number of the summary inside a child's result; none when it is null or not there.
 std::optional<double> metric_in(const std::string& result, const std::string& metric);

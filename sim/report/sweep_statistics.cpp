@@ -75,7 +75,10 @@ Json group_json(const SweepResults& results, const SweepGroup& group,
   Json out{{"point", point_json(sweep, group)},
            {"protocol", sweep.protocols[group.row]},
            {"seeds", group.seeds},
-           {"failed", group.failed}};
+           {"failed", group.failed},
+           {"time_cap", group.capped},
+           {"diverged", group.diverged}};
+  if (sweep.until) out["interval_too_wide"] = group.too_wide;
   Json metrics = Json::object();
   for (std::size_t i = 0; i < point_columns().size(); ++i) {
     if (!point_columns()[i].is_number) continue;

@@ -24,6 +24,13 @@ std::string csv_cell(const std::string& text) {
   return out + "\"";
 }
 
+// A text that a spreadsheet would read as a formula gets an apostrophe before it.
+std::string text_cell(const std::string& text) {
+  const bool formula =
+      !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos;
+  return csv_cell(formula ? "'" + text : text);
+}
+
 double number_in(const std::string& cell) {
   double value = std::nan("");
   std::from_chars(cell.data(), cell.data() + cell.size(), value);
@@ -65,15 +72,22 @@ std::string axis_label(const std::string& value) {
 SweepResults::SweepResults(const Sweep& sweep) : sweep_(sweep) {
   csv_ = "id";
   for (const SweepAxis& axis : sweep.axes)
-    csv_ += "," + axis.name;
+    csv_ += "," + text_cell(axis.name);
   csv_ += ",protocol,seed,status";
   for (const Column& column : point_columns())
     csv_ += "," + column.name;
   csv_ += "\n";
 }
 
-void SweepResults::add(std::size_t combination, std::size_t row, std::vector<SweepPoint> points) {
-  if (!points.empty()) groups_.push_back({combination, row, std::move(points), {}, {}, 0, -1});
+void SweepResults::add(std::size_t combination, std::size_t row, std::vector<SweepPoint> points,
+                       std::optional<std::size_t> baseline_combination) {
+  if (points.empty()) return;
+  SweepGroup group;
+  group.combination = combination;
+  group.row = row;
+  group.points = std::move(points);
+  group.baseline_combination = baseline_combination;
+  groups_.push_back(std::move(group));
 }
 
 void SweepResults::finish(const std::vector<LossTarget>& targets) {
@@ -87,6 +101,8 @@ void SweepResults::finish(const std::vector<LossTarget>& targets) {
         group.failed += 1;
         continue;
       }
+      group.capped += point.cells.status == "time_cap" ? 1 : 0;
+      group.diverged += point.cells.status == "diverged" ? 1 : 0;
       std::vector<double> numbers;
       for (std::size_t i = 0; i < point.cells.cells.size(); ++i) {
         numbers.push_back(point_columns()[i].is_number ? number_in(point.cells.cells[i])
@@ -95,6 +111,7 @@ void SweepResults::finish(const std::vector<LossTarget>& targets) {
       group.seeds.push_back(point.seed);
       group.numbers.push_back(std::move(numbers));
     }
+    judge_until(group);
     write_rows(group);
   }
 }
@@ -102,52 +119,37 @@ void SweepResults::finish(const std::vector<LossTarget>& targets) {
 void SweepResults::write_rows(const SweepGroup& group) {
   std::string axes;
   for (const std::string& value : sweep_.combinations[group.combination].values)
-    axes += "," + csv_cell(axis_label(value));
+    axes += "," + (value[0] == '"' ? text_cell(axis_label(value)) : csv_cell(axis_label(value)));
   for (const SweepPoint& point : group.points) {
-    csv_ += fmt::format("{}{},{},{},{}", point.id, axes, sweep_.protocols[group.row], point.seed,
-                        point.cells.status);
-    for (const std::string& cell : point.cells.cells)
-      csv_ += "," + csv_cell(cell);
+    csv_ += fmt::format("{}{},{},{},{}", point.id, axes, text_cell(sweep_.protocols[group.row]),
+                        point.seed, point.cells.status);
+    for (std::size_t i = 0; i < point.cells.cells.size(); ++i) {
+      const std::string& cell = point.cells.cells[i];
+      csv_ += "," + (point_columns()[i].is_number ? cell : text_cell(cell));
+    }
     csv_ += "\n";
   }
 }
 
 void SweepResults::pair_up() {
-  std::vector<std::size_t> base;
-  for (std::size_t g = 0; g < groups_.size(); ++g) {
-    if (sweep_.protocols[groups_[g].row] == sweep_.baseline) base.push_back(g);
-  }
-  if (base.empty()) return;
-  const auto values = [this](std::size_t g) -> const std::vector<std::string>& {
-    return sweep_.combinations[groups_[g].combination].values;
-  };
-  std::vector<bool> changes(sweep_.axes.size(), false);
-  for (const std::size_t g : base) {
-    for (std::size_t a = 0; a < changes.size(); ++a)
-      changes[a] = changes[a] || values(g)[a] != values(base[0])[a];
-  }
-  const auto key = [&](std::size_t g) {
-    std::vector<std::string> out;
-    for (std::size_t a = 0; a < changes.size(); ++a)
-      out.push_back(changes[a] ? values(g)[a] : std::string());
-    return out;
-  };
   std::map<std::size_t, int> by_combination;
-  std::map<std::vector<std::string>, int> by_key;  // -2: more than one
-  for (const std::size_t g : base) {
-    by_combination[groups_[g].combination] = int(g);
-    const auto [place, is_new] = by_key.emplace(key(g), int(g));
-    if (!is_new) place->second = -2;
-  }
   for (std::size_t g = 0; g < groups_.size(); ++g) {
-    const auto same = by_combination.find(groups_[g].combination);
-    if (same != by_combination.end()) {
-      groups_[g].baseline = same->second;
-      continue;
-    }
-    const auto like = by_key.find(key(g));
-    if (like != by_key.end() && like->second >= 0) groups_[g].baseline = like->second;
+    if (sweep_.protocols[groups_[g].row] == sweep_.baseline)
+      by_combination[groups_[g].combination] = int(g);
   }
+  for (SweepGroup& group : groups_) {
+    if (!group.baseline_combination) continue;
+    const auto found = by_combination.find(*group.baseline_combination);
+    if (found != by_combination.end()) group.baseline = found->second;
+  }
+}
+
+void SweepResults::judge_until(SweepGroup& group) const {
+  if (!sweep_.until || int(group.points.size()) < sweep_.until->max_seeds) return;
+  const Until& until = *sweep_.until;
+  if (!until.protocol.empty() && sweep_.protocols[group.row] != until.protocol) return;
+  const Interval interval = mean_interval(values_of(group, column_of(until.metric)));
+  group.too_wide = !interval.high || *interval.high - interval.mean > until.half_width;
 }
 
 std::vector<double> values_of(const SweepGroup& group, int column) {

@@ -12,6 +12,8 @@
 
 namespace skerry {
 
+std::string table_number(double value);                          // as tables for people show it
+std::string padded(const std::string& text, std::size_t width);  // with blanks
 std::string axis_label(const std::string& value);  // of a JSON text: "0.5", "ring", {"law": …}
 
 struct SweepPoint {
@@ -27,7 +29,10 @@ struct SweepGroup {
   std::vector<std::uint64_t> seeds;          // that have numbers, in order
   std::vector<std::vector<double>> numbers;  // one a seed: a value a point_columns(), NaN for none
   int failed = 0;
-  int baseline = -1;  // the group that ratios and times to loss use; -1: none
+  int capped = 0, diverged = 0;  // among `numbers`: ended at the time cap, or with a loss of no use
+  bool too_wide = false;         // had max_seeds, and the interval of `until` is wider than asked
+  std::optional<std::size_t> baseline_combination;  // where its baseline stands in the design
+  int baseline = -1;  // that group, which ratios and times to loss use; -1: none, or not run yet
 };
 
 // What target_loss of the scenario says: absolute, or relative to the baseline's final loss.
@@ -40,11 +45,12 @@ class SweepResults {
  public:
   explicit SweepResults(const Sweep& sweep);
 
-  // In the order of the design. A group without points is left out.
-  void add(std::size_t combination, std::size_t row, std::vector<SweepPoint> points);
-  // After the last one; `targets` has one a combination. A group's baseline is the baseline row of
-  // its combination or, where that was skipped, the one combination in which it stands with the
-  // same values of those axes that change among the baseline's own combinations.
+  // In the order of the design. A group without points is left out. `baseline_combination`: where
+  // the baseline row to compare with stands, run or not; none: nowhere.
+  void add(std::size_t combination, std::size_t row, std::vector<SweepPoint> points,
+           std::optional<std::size_t> baseline_combination);
+  // After the last one: pairs groups with baselines, works out times to loss, writes table.csv.
+  // `targets` has one a combination.
   void finish(const std::vector<LossTarget>& targets);
 
   const Sweep& sweep() const { return sweep_; }
@@ -53,6 +59,7 @@ class SweepResults {
 
  private:
   void pair_up();
+  void judge_until(SweepGroup& group) const;
   void write_rows(const SweepGroup& group);
 
   const Sweep& sweep_;
@@ -66,7 +73,11 @@ std::pair<std::vector<double>, std::vector<double>> paired_values(const SweepGro
                                                                   const SweepGroup& other,
                                                                   int column);
 
-std::string pivot_text(const SweepResults& results);  // at most 100 columns where names allow it
+// At most 100 columns where names allow it; '^' marks a mean over runs that did not all end as
+// asked. `claims`: of the scenario's `expect`, which are not judged here.
+std::string pivot_text(const SweepResults& results, std::size_t claims);
+// With several seeds a change flips the verdict where the 95 % interval of the difference of two
+// rows that changed places, paired by seed, is beyond zero. At most 100 columns.
 std::string sensitivity_text(const SweepResults& results, const std::vector<std::string>& notes);
 
 // In parts, since it can be large.

@@ -19,8 +19,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Standard output and error are written through; anything else that is there and no regular file
+// is left alone.
 void write_by_rename(const std::string& path, const std::string& text) {
+  for (const auto& [name, stream] : {std::pair{"/dev/stdout", stdout}, {"/dev/stderr", stderr}}) {
+    if (path != name) continue;
+    if (std::fwrite(text.data(), 1, text.size(), stream) == text.size()) return;
+    throw BadInput(path, "", "cannot be written");
+  }
   const fs::path target(path);
+  const fs::file_status there = fs::symlink_status(target);
+  if (fs::exists(there) && !fs::is_regular_file(there)) {
+    throw BadInput(path, "", "is there already and is no regular file");
+  }
   const std::string name = fmt::format(".{}.tmp-{}", target.filename().string(), getpid());
   const fs::path temporary = target.parent_path() / name;
   try {
@@ -42,7 +53,14 @@ std::optional<Numbers> standing_baseline(const std::string& path) {
   return baseline_from_json(read_text(path), path);
 }
 
-void update(const std::string& path, Numbers now, const Tolerances& extra) {
+// What --update is about to do, all of it checked.
+struct Update {
+  std::string path, text;
+  bool exists = false, same = false;
+  std::string moved;  // against the baseline that stands there
+};
+
+Update prepared(const std::string& path, Numbers now, const Tolerances& extra) {
   for (const KeptRun& run : now.runs) {
     if (run.status == "failed") {
       throw BadInput(
@@ -52,22 +70,30 @@ void update(const std::string& path, Numbers now, const Tolerances& extra) {
   }
   if (now.runs.empty()) throw BadInput(now.label, "", "has no finished run");
   const std::optional<Numbers> before = standing_baseline(path);
+  Update out{path, {}, before.has_value(), false, {}};
   if (before) {
-    Compared compared = compare_numbers(*before, now, extra);
-    fmt::print("{}", compared_text(compared));
+    out.moved = compared_text(compare_numbers(*before, now, extra));
     now.tolerances = before->tolerances;
   }
   if (!extra.empty()) now.tolerances = extra;
-  const std::string text = baseline_to_json(now);
-  if (text.size() > kMaxFileBytes) {
+  out.text = baseline_to_json(now);
+  if (out.text.size() > kMaxFileBytes) {
     throw BadInput(now.label, "",
                    fmt::format("gives a baseline of {} bytes, allowed at most {}: compare the "
                                "folders themselves",
-                               text.size(), kMaxFileBytes));
+                               out.text.size(), kMaxFileBytes));
   }
-  const bool same = before && read_text(path) == text;
-  if (!same) write_by_rename(path, text);
-  fmt::print("{}: {}\n", path, same ? "stands as it is" : before ? "rewritten" : "written");
+  out.same = before && read_text(path) == out.text;
+  return out;
+}
+
+void carry_out(const Update& update) {
+  fmt::print("{}", update.moved);
+  if (!update.same) write_by_rename(update.path, update.text);
+  fmt::print("{}: {}\n", update.path,
+             update.same     ? "stands as it is"
+             : update.exists ? "rewritten"
+                             : "written");
 }
 
 std::vector<Numbers> results_below(const std::string& root) {
@@ -120,13 +146,14 @@ Compared compare_named(const std::string& name, const Numbers& baseline,
                                    baseline.scenario, found[0]->label, found[1]->label));
 }
 
-int finish(const std::vector<Compared>& all, const std::string& junit) {
+int finish(const std::vector<Compared>& all, const CompareOptions& options) {
   int code = 0;
   for (const Compared& compared : all) {
-    fmt::print("{}", compared_text(compared));
+    if (!options.json) fmt::print("{}", compared_text(compared));
     code = std::max(code, exit_code_of(compared));
   }
-  if (!junit.empty()) write_by_rename(junit, compared_junit(all));
+  if (options.json) fmt::print("{}", compared_json(all));
+  if (!options.junit.empty()) write_by_rename(options.junit, compared_junit(all));
   return code;
 }
 
@@ -137,7 +164,8 @@ int compare_folders(const CompareOptions& options, const Tolerances& extra) {
   std::vector<Compared> all;
   for (const auto& [name, baseline] : baselines)
     all.push_back(compare_named(name, baseline, results, extra));
-  const int code = finish(all, options.junit);
+  const int code = finish(all, options);
+  if (options.json) return code;
   for (const Numbers& result : results) {
     const bool known = std::any_of(baselines.begin(), baselines.end(), [&](const auto& entry) {
       return entry.second.scenario == result.scenario;
@@ -162,8 +190,13 @@ int update_folder(const CompareOptions& options, const Tolerances& extra) {
                      "two results of " + name + ": " + at->second.label + " and " + label);
     }
   }
-  for (auto& [name, result] : by_name)
-    update((fs::path(options.baseline) / (name + ".json")).string(), std::move(result), extra);
+  std::vector<Update> updates;  // all are read and checked before the first is written
+  for (auto& [name, result] : by_name) {
+    const std::string path = (fs::path(options.baseline) / (name + ".json")).string();
+    updates.push_back(prepared(path, std::move(result), extra));
+  }
+  for (const Update& update : updates)
+    carry_out(update);
   return 0;
 }
 
@@ -187,10 +220,10 @@ int compare_command(const CompareOptions& options) {
   }
   const Numbers now = read_numbers(options.result);
   if (options.update) {
-    update(options.baseline, now, extra);
+    carry_out(prepared(options.baseline, now, extra));
     return 0;
   }
-  return finish({compare_numbers(read_numbers(options.baseline), now, extra)}, options.junit);
+  return finish({compare_numbers(read_numbers(options.baseline), now, extra)}, options);
 }
 
 }  // namespace skerry

@@ -1,5 +1,4 @@
 // Reading of what `compare` and `diff` take, and `diff` itself.
-#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -7,6 +6,7 @@
 #include "sim/report/diff.hpp"
 #include "sim/run/compare_command.hpp"
 #include "sim/run/folder.hpp"
+#include "sim/run/sweep_store.hpp"
 
 namespace skerry {
 
@@ -25,15 +25,8 @@ Numbers numbers_of_folder(const std::string& folder) {
 
 // runs.jsonl, or runs-I-of-N-HOST.jsonl of every shard, one after the other.
 std::string lines_of_sweep(const std::string& folder) {
-  std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("runs") && name.ends_with(".jsonl"))
-      files.push_back(entry.path().string());
-  }
-  std::sort(files.begin(), files.end());
   std::string lines;
-  for (const std::string& file : files) {
+  for (const std::string& file : record_files(folder)) {
     lines += read_text(file);
     if (!lines.empty() && lines.back() != '\n') lines += '\n';
   }
@@ -59,11 +52,17 @@ Numbers read_numbers(const std::string& path) {
     throw BadInput(path + "/manifest.json", "/skerry",
                    "found '" + schema + "', allowed run/1 and sweep-run/1");
   }
-  return numbers_of_sweep(manifest, read_text(path + "/sweep.json"), lines_of_sweep(path), path);
+  const std::string table = path + "/table.csv";
+  if (!fs::is_regular_file(table)) {
+    throw BadInput(path, "", "holds no table.csv yet: run the same `skerry sweep` again first");
+  }
+  return numbers_of_sweep(manifest, read_text(path + "/sweep.json"), read_text(table),
+                          lines_of_sweep(path), path);
 }
 
-int diff_command(const std::string& a, const std::string& b) {
-  fmt::print("{}", diff_text(read_numbers(a), read_numbers(b)));
+int diff_command(const std::string& a, const std::string& b, bool json) {
+  const Numbers left = read_numbers(a), right = read_numbers(b);
+  fmt::print("{}", json ? diff_json(left, right) : diff_text(left, right));
   return 0;
 }
 

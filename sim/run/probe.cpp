@@ -19,7 +19,44 @@ namespace {
 
 constexpr double kNoise = 0.005;      // of tokens/s and goodput
 constexpr double kShareNoise = 0.02;  // of shares of merges: which steps they fall on changes too
-enum Probed : std::size_t { kTokensPerS, kGoodput, kHiddenShare, kMergedShare };
+enum Probed : std::size_t {
+  kTokensPerS,
+  kGoodput,
+  kHiddenShare,
+  kMergedShare,
+  kComputeUtilization,
+  kBusiestLoad
+};
+
+// What must not fall, and what may (a fault hits at another moment) but is named when it does.
+struct Directions {
+  std::vector<Probed> judged, noted;
+};
+
+Directions directions_of(Change change) {
+  switch (change) {
+    case Change::kBandwidthDoubled:
+      return {{kTokensPerS, kHiddenShare, kMergedShare}, {kGoodput, kComputeUtilization}};
+    case Change::kFailuresHalved:
+      return {{kGoodput}, {kTokensPerS, kMergedShare, kComputeUtilization}};
+    case Change::kSpeedDoubled:
+      return {{kTokensPerS}, {}};
+    case Change::kLatencyHalved:
+      return {{kTokensPerS}, {kGoodput, kHiddenShare, kMergedShare, kComputeUtilization}};
+  }
+  raise_bug("a change", __FILE__, __LINE__, "unknown");
+}
+
+// Least value that is no miss.
+double allowed_down_to(Probed which, double was) {
+  if (which == kTokensPerS) return was * (1.0 - kNoise);
+  return was - (which == kHiddenShare || which == kMergedShare ? kShareNoise : kNoise);
+}
+
+std::string tolerance_of(Probed which) {
+  if (which == kTokensPerS) return fmt::format("{:g} %", 100.0 * kNoise);
+  return fmt::format("{:g}", which == kHiddenShare || which == kMergedShare ? kShareNoise : kNoise);
+}
 
 bool doubled(double& rate_Bps) {
   if (rate_Bps >= kUnlimited) return false;
@@ -40,16 +77,29 @@ double scripted_lines(const Scenario& scenario, double simulated_s) {
   return lines;
 }
 
-void judge_loss(const ProbedRow& before, const ProbedRow& after, std::size_t which, bool relative,
+void judge_loss(const ProbedRow& before, const ProbedRow& after, Probed which,
                 std::vector<std::string>& missed) {
   const auto& was = before.values.at(which);
   const auto& is = after.values.at(which);
   if (!was || !is) return;
-  const bool share = which == kHiddenShare || which == kMergedShare;
-  const double allowed = relative ? *was * (1.0 - kNoise) : *was - (share ? kShareNoise : kNoise);
+  const double allowed = allowed_down_to(which, *was);
   if (*is >= allowed) return;
   missed.push_back(fmt::format("{}: {} fell from {:.6g} to {:.6g}, allowed down to {:.6g}",
                                before.protocol, kProbed.at(which), *was, *is, allowed));
+}
+
+// More bandwidth must move a row that sends bytes, unless they are hidden behind its steps already
+// or wait for a window.
+bool waits_for_bytes(const ProbedRow& row) {
+  const auto& hidden = row.values.at(kHiddenShare);
+  return row.wan_bytes > 0.0 && !row.tcp_capped && (!hidden || *hidden < 1.0);
+}
+
+bool has_moved(Change change, const ProbedRow& before, const ProbedRow& after) {
+  auto was = before.values, is = after.values;
+  // Its denominator doubles: it moves whatever the simulator does.
+  if (change == Change::kBandwidthDoubled) was.at(kBusiestLoad) = is.at(kBusiestLoad) = 0.0;
+  return was != is;
 }
 
 struct Variant {
@@ -106,7 +156,7 @@ int play(std::vector<Variant>& variants, PoolOptions pool, bool quiet) {
   const auto place = [&](std::size_t task) { return scratch.path() + "/" + std::to_string(task); };
   const ChildBody body = [&](std::size_t i, int threads,
                              const std::function<void(double)>& progress) {
-    play_one(variants[i / runs.size()].loaded, runs[i % runs.size()], "", place(i), threads, false,
+    play_one(variants[i / runs.size()].loaded, runs[i % runs.size()], {}, place(i), threads, false,
              progress);
   };
   const std::vector<ChildResult> results = run_children(tasks, body, pool);
@@ -159,6 +209,9 @@ bool apply_change(Scenario& scenario, Change change) {
     }
     for (Link& link : scenario.links)
       any |= doubled(link.capacity_Bps);
+    for (double& cap_Bps : scenario.transport.class_cap_Bps)
+      any |= doubled(cap_Bps);
+    any |= doubled(scenario.transport.control.reserved_Bps);
   } else if (change == Change::kFailuresHalved) {
     for (Fault& fault : scenario.faults) {
       if (fault.scripted) continue;
@@ -185,6 +238,9 @@ std::vector<ProbedRow> probed_rows(const Scenario& scenario,
   for (const Protocol& protocol : scenario.protocols) {
     ProbedRow row;
     row.protocol = protocol.name;
+    const Transport& transport = scenario.transport;
+    row.tcp_capped = transport.kind == TransportKind::kTcp &&
+                     (transport.window_bytes > 0.0 || transport.loss_rate > 0.0);
     std::array<std::pair<double, int>, kProbed.size()> sums{};
     for (const RunRecord& record : records) {
       if (record.summary.protocol != protocol.name) continue;
@@ -214,21 +270,14 @@ std::vector<std::string> misjudged(Change change, const std::vector<ProbedRow>& 
   bool must_move = false, moved = false;
   std::string rows;
   for (std::size_t i = 0; i < before.size(); ++i) {
-    if (change == Change::kFailuresHalved) {
-      judge_loss(before[i], after[i], kGoodput, false, missed);
-    } else {
-      judge_loss(before[i], after[i], kTokensPerS, true, missed);
-    }
-    if (change == Change::kBandwidthDoubled) {
-      judge_loss(before[i], after[i], kHiddenShare, false, missed);
-      judge_loss(before[i], after[i], kMergedShare, false, missed);
-    }
-    const bool concerned = change == Change::kBandwidthDoubled ? before[i].wan_bytes > 0.0
+    for (const Probed which : directions_of(change).judged)
+      judge_loss(before[i], after[i], which, missed);
+    const bool concerned = change == Change::kBandwidthDoubled ? waits_for_bytes(before[i])
                            : change == Change::kFailuresHalved ? before[i].chance_hits > 0.0
                                                                : change == Change::kSpeedDoubled;
     if (!concerned) continue;
     must_move = true;
-    moved |= before[i].values != after[i].values;
+    moved |= has_moved(change, before[i], after[i]);
     rows += (rows.empty() ? "" : ", ") + before[i].protocol;
   }
   if (must_move && !moved) {
@@ -239,6 +288,27 @@ std::vector<std::string> misjudged(Change change, const std::vector<ProbedRow>& 
                      ", and no output moved");
   }
   return missed;
+}
+
+std::vector<std::string> wrong_ways(Change change, const std::vector<ProbedRow>& before,
+                                    const std::vector<ProbedRow>& after) {
+  SKERRY_CHECK(before.size() == after.size(), "rows of two scenarios");
+  const Directions directions = directions_of(change);
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    for (const bool judged : {true, false}) {
+      for (const Probed which : judged ? directions.judged : directions.noted) {
+        const auto &was = before[i].values.at(which), &is = after[i].values.at(which);
+        if (!was || !is || *is >= *was) continue;
+        if (judged && *is < allowed_down_to(which, *was)) continue;  // missed
+        out.push_back(fmt::format("{}: {} fell from {:.8g} to {:.8g}, {}", before[i].protocol,
+                                  kProbed.at(which), *was, *is,
+                                  judged ? "inside the tolerance of " + tolerance_of(which)
+                                         : std::string("which is not judged here")));
+      }
+    }
+  }
+  return out;
 }
 
 std::string probe_table(const std::vector<ProbedRow>& before, const std::vector<ProbedRow>& after) {
@@ -284,7 +354,17 @@ int probe_command(const std::string& path, const RunOptions& options) {
       fmt::print("{}", wrapped_sentence("missed " + variant.title + ": " + sentence));
       ++missed;
     }
+    std::string still;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (has_moved(*variant.change, before[i], variant.rows[i])) continue;
+      still += (still.empty() ? "" : ", ") + before[i].protocol;
+    }
+    if (!still.empty()) fmt::print("{}", wrapped_sentence("does not move: " + still));
+    for (const std::string& sentence : wrong_ways(*variant.change, before, variant.rows))
+      fmt::print("{}", wrapped_sentence("wrong way: " + sentence));
   }
+  fmt::print("tolerances: tokens_per_s {}, goodput {}, hidden_share and merged_share {}\n",
+             tolerance_of(kTokensPerS), tolerance_of(kGoodput), tolerance_of(kHiddenShare));
   for (const std::string& note : notes)
     fmt::print("{}\n", note);
   fmt::print("{} changes, {} judgements missed\n", variants.size() - 1, missed);

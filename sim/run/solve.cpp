@@ -150,7 +150,7 @@ class Solver {
     load.seeds = {report_.seeds[task.seed]};
     const std::string folder = std::filesystem::path(report_.file).parent_path().string();
     const Loaded loaded = with_plans(load_scenario_text(text_, report_.file, folder, load));
-    const Played played = play(loaded, {0, 0, false}, "", 1, nullptr, progress);
+    const Played played = play(loaded, {0, 0, false}, {}, 1, nullptr, progress);
     const Metric metric = metric_of(played.record, report_.metric);
     if (!metric.found) {
       throw BadInput("--metric", "",

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "kernels/isa.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/random.hpp"
 #include "sim/report/sweep_manifest.hpp"
 #include "sim/run/folder.hpp"
 #include "sim/run/numbers_version.hpp"
@@ -28,22 +30,30 @@ struct Study {
 
 void print(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw std::runtime_error("standard output cannot be written");
+    throw CannotGoOn("standard output cannot be written");
   }
+}
+
+SweepCounts plain_counts(const Study& study) {
+  const SweepWork::Counts counts = study.work.counts();
+  SweepCounts out;
+  out.sweep = study.sweep.name;
+  out.folder = study.store.folder();
+  out.points = counts.points;
+  out.ok = counts.ok;
+  out.failed = counts.failed;
+  out.missing = counts.missing;
+  out.to_run = study.work.to_run();
+  if (out.to_run == 0) out.left_s = 0;
+  return out;
 }
 
 // Wall time that the missing points may take, from the ones that have run where there are any.
 SweepCounts counts_of(const Study& study, const PoolOptions& pool) {
-  const SweepWork::Counts counts = study.work.counts();
-  SweepCounts out{study.sweep.name,
-                  study.store.folder(),
-                  counts.points,
-                  counts.ok,
-                  counts.failed,
-                  counts.missing,
-                  0,
-                  counts.ok > 0};
-  if (counts.ok == 0) {
+  SweepCounts out = plain_counts(study);
+  out.measured = out.ok > 0;
+  if (out.to_run == 0) return out;
+  if (out.ok == 0) {
     out.left_s = study.work.guessed_left_s() / pool.jobs;
     return out;
   }
@@ -51,13 +61,16 @@ SweepCounts counts_of(const Study& study, const PoolOptions& pool) {
   int seen = 0;
   for (std::size_t g = 0; g < study.design.groups.size(); ++g) {
     for (std::size_t i = 0; i < study.work.seeds_of(g) && i < 2; ++i) {
+      if (seen >= 2000) break;
       const std::uint64_t id = point_id(study.design.groups[g], study.sweep, i);
-      if (study.store.state(id) != SweepStore::State::kOk || seen >= 2000) continue;
-      spent_s += point_cells(study.store.line(id)).wall_s;
+      if (study.store.state(id) != SweepStore::State::kOk) continue;
+      const std::shared_ptr<const PointCells> cells = study.store.cells(id);
+      if (cells == nullptr) continue;
+      spent_s += cells->wall_s;
       seen += 1;
     }
   }
-  out.left_s = seen == 0 ? 0 : spent_s / seen * double(counts.missing) / pool.jobs;
+  if (seen > 0) out.left_s = spent_s / seen * double(out.to_run) / pool.jobs;
   return out;
 }
 
@@ -72,9 +85,14 @@ int say_counts(const Study& study, const PoolOptions& pool) {
                     sweep.name, counts.points, sweep.combinations.size(), sweep.protocols.size(),
                     sweep.until ? "; seeds are added until the interval is narrow enough" : "",
                     counts.ok, counts.failed, counts.missing));
-  if (counts.missing > 0) {
-    print(fmt::format("about {:.0f} s left with {} at once ({})\n", counts.left_s, pool.jobs,
+  if (counts.to_run > 0) {
+    const std::string whose = study.options.shard.empty() ? "" : " in this shard";
+    print(fmt::format("{} to run{}: about {:.0f} s with {} at once ({})\n", counts.to_run, whose,
+                      counts.left_s.value_or(0), pool.jobs,
                       counts.measured ? "measured on the finished points" : "a rough guess"));
+  }
+  if (study.store.damaged() > 0) {
+    print(fmt::format("{} damaged records count as missing\n", study.store.damaged()));
   }
   print(fmt::format("folder: {}\n", counts.folder));
   return 0;
@@ -105,6 +123,19 @@ void prepare(Study& study, const Shard& shard) {
   }
 }
 
+// All that the tables depend on and the tables themselves, by sizes and dates: making them again
+// would change no byte while this stays the same. Empty: cannot be told.
+std::string tables_key(const Study& study) {
+  struct stat program {};
+  const std::string stamps =
+      study.store.stamps({"table.csv", "table.txt", "statistics.json", "sweep.json"});
+  if (stamps.empty() || stat("/proc/self/exe", &program) != 0) return {};
+  const std::string all = fmt::format("{}|{} {} {}.{}|{}|{}", study.sweep.resolved_json,
+                                      kNumbersVersion, program.st_size, program.st_mtim.tv_sec,
+                                      program.st_mtim.tv_nsec, study.options.sensitivity, stamps);
+  return hex16(hash64(all));
+}
+
 // Tables from all that is there by now, other shards' records too.
 std::string conclude(Study& study) {
   study.store.sync();
@@ -113,17 +144,38 @@ std::string conclude(Study& study) {
   study.work.refresh();
   const std::string text =
       write_sweep_tables(study.sweep, study.design, study.work, study.store, study.notes);
+  study.work.refresh();  // a damaged record counts as missing once it was looked at
   study.manifest.ended = utc_now();
+  study.manifest.tables = tables_key(study);
   write_manifest(study);
   study.work.drop_tapes();
   return text;
 }
 
+// Every record that the tables will need, before the first run: what is damaged is run again.
+void check_records(Study& study) {
+  for (std::size_t g = 0; g < study.design.groups.size(); ++g) {
+    for (std::size_t i = 0; i < study.work.seeds_of(g); ++i)
+      study.store.cells(point_id(study.design.groups[g], study.sweep, i));
+  }
+  if (study.store.damaged() == 0) return;
+  fmt::print(stderr, "{} damaged records in {} count as missing\n", study.store.damaged(),
+             study.store.folder());
+}
+
+// The text of the last call, when nothing has changed since; none: there is something to do.
+std::optional<std::string> standing_tables(const Study& study) {
+  if (!study.store.exists() || study.work.to_run() > 0) return std::nullopt;
+  const std::string key = tables_key(study);
+  const std::string manifest = study.store.folder() + "/manifest.json";
+  if (key.empty() || tables_of_manifest(read_text(manifest)) != key) return std::nullopt;
+  return read_text(study.store.folder() + "/table.txt");
+}
+
 int present(const Study& study, const std::string& text) {
   const SweepWork::Counts counts = study.work.counts();
   if (study.options.json) {
-    print(sweep_counts_json({study.sweep.name, study.store.folder(), counts.points, counts.ok,
-                             counts.failed, counts.missing, 0, true}));
+    print(sweep_counts_json(plain_counts(study)));
   } else {
     print(text + fmt::format("\n{} points: {} ok, {} failed, {} missing\n", counts.points,
                              counts.ok, counts.failed, counts.missing));
@@ -133,7 +185,9 @@ int present(const Study& study, const std::string& text) {
 }
 
 int carry_out(Study& study, const Shard& shard, const PoolOptions& pool) {
+  if (const std::optional<std::string> text = standing_tables(study)) return present(study, *text);
   prepare(study, shard);
+  check_records(study);
   SweepWork::Options options;
   options.pool = pool;
   options.fail_fast = study.options.fail_fast;
@@ -174,7 +228,7 @@ int sweep_command(const SweepOptions& options) {
   const Design design = design_of(sweep);
   const std::string folder =
       options.run.out.empty() ? "results/runs/" + sweep.name + "-sweep" : options.run.out;
-  SweepStore store(folder, sweep.name);
+  SweepStore store(folder, sweep.name, sweep.resolved_json);
   if (options.status && !store.exists()) {
     throw BadInput(folder, "", "is no folder of a sweep: nothing has run yet");
   }

@@ -4,12 +4,14 @@
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 
 #include "kernels/model.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/random.hpp"
 #include "sim/run/numbers_version.hpp"
 #include "sim/run/run_scenario.hpp"
+#include "sim/scenario/metrics.hpp"
 
 namespace skerry {
 
@@ -37,9 +39,92 @@ double guessed_s(const Scenario& s, const Protocol& protocol, bool trained) {
   return out + flops * (steps + s.training.warm_start_steps) / 2e10;
 }
 
+int trained_seeds_of(const Scenario& scenario, const Protocol& protocol) {
+  return scenario.training.on && protocol.preset != "ideal" ? scenario.training.seeds : 0;
+}
+
+// A table is made from the columns of table.csv.
+void check_columns(const Sweep& sweep) {
+  const auto check = [&sweep](const std::string& metric, const std::string& pointer) {
+    const int column = column_of(metric);
+    if (column >= 0 && point_columns()[std::size_t(column)].is_number) return;
+    throw BadInput(sweep.label, pointer,
+                   "found '" + metric + "', allowed a number that is a column of table.csv");
+  };
+  for (std::size_t i = 0; i < sweep.table.cells.size(); ++i)
+    check(sweep.table.cells[i], "/table/cells/" + std::to_string(i));
+  if (sweep.until) check(sweep.until->metric, "/until/metric");
+}
+
+// Seeds beyond the trained ones have no loss: seeds would be added in vain.
+void check_until(const Sweep& sweep, const PointGroup& group) {
+  if (!sweep.until || !needs_training(sweep.until->metric)) return;
+  const std::string& row = sweep.protocols[group.row];
+  if (!sweep.until->protocol.empty() && sweep.until->protocol != row) return;
+  if (group.trained_seeds >= sweep.until->max_seeds) return;
+  throw BadInput(
+      sweep.label, "/until/metric",
+      fmt::format("found '{}', but of '{}' only the first {} seeds are trained, allowed "
+                  "/training/seeds of at least max_seeds = {}, or in /until/protocol a "
+                  "row that is",
+                  sweep.until->metric, row, group.trained_seeds, sweep.until->max_seeds));
+}
+
+// What the baseline row would be in a combination that skips it.
+struct SkippedBaseline {
+  RowKey key;
+  int trained_seeds = 0;
+};
+
+std::optional<SkippedBaseline> skipped_baseline(const Sweep& sweep, std::size_t combination) {
+  try {
+    const Loaded loaded = with_plans(load_combination(sweep, sweep.combinations[combination],
+                                                      {sweep.baseline}, sweep.seeds, false));
+    return SkippedBaseline{row_keys(loaded).at(0),
+                           trained_seeds_of(loaded.scenario, loaded.scenario.protocols.at(0))};
+  } catch (const BadInput&) {
+    return std::nullopt;  // it cannot stand there at all
+  }
+}
+
+// Fills PointGroup::baseline.
+void pair_up(const Sweep& sweep, Design& design) {
+  std::map<std::size_t, std::size_t> own;                     // combination → itself
+  std::multimap<std::uint64_t, const PointGroup*> by_timing;  // baseline rows
+  for (const PointGroup& group : design.groups) {
+    if (sweep.protocols[group.row] != sweep.baseline) continue;
+    own[group.combination] = group.combination;
+    by_timing.emplace(group.key.timing, &group);
+  }
+  if (own.empty()) return;
+  for (PointGroup& group : design.groups) {
+    const auto found = own.find(group.combination);
+    if (found != own.end()) {
+      group.baseline = found->second;
+      continue;
+    }
+    const bool same_as_before =
+        &group != design.groups.data() && (&group - 1)->combination == group.combination;
+    if (same_as_before) {
+      group.baseline = (&group - 1)->baseline;
+      continue;
+    }
+    const std::optional<SkippedBaseline> there = skipped_baseline(sweep, group.combination);
+    if (!there) continue;
+    const auto [from, to] = by_timing.equal_range(there->key.timing);
+    for (auto like = from; like != to && !group.baseline; ++like) {
+      const PointGroup& other = *like->second;
+      if (other.trained_seeds != there->trained_seeds) continue;
+      if (other.trained_seeds > 0 && other.key.training != there->key.training) continue;
+      group.baseline = other.combination;
+    }
+  }
+}
+
 }  // namespace
 
 Design design_of(const Sweep& sweep) {
+  check_columns(sweep);
   Design design;
   for (std::size_t c = 0; c < sweep.combinations.size(); ++c) {
     const Combination& combination = sweep.combinations[c];
@@ -63,16 +148,18 @@ Design design_of(const Sweep& sweep) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const Protocol& protocol = scenario.protocols.at(i);
       SKERRY_CHECK(protocol.name == names[i], "rows in another order");
-      const int trained =
-          scenario.training.on && protocol.preset != "ideal" ? scenario.training.seeds : 0;
+      const int trained = trained_seeds_of(scenario, protocol);
       design.groups.push_back(
-          {c, rows[i], keys[i], trained, guessed_s(scenario, protocol, trained > 0)});
+          {c, rows[i], keys[i], trained, guessed_s(scenario, protocol, trained > 0), {}});
+      check_until(sweep, design.groups.back());
     }
+    design.claims = std::max(design.claims, scenario.expect.size());
     if (design.groups.size() * (sweep.until ? 1 : sweep.seeds.size()) > kMaxPoints) {
       throw BadInput(sweep.label, "",
                      fmt::format("has more than {} points, allowed at most that", kMaxPoints));
     }
   }
+  pair_up(sweep, design);
   return design;
 }
 

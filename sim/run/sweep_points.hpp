@@ -16,14 +16,19 @@ struct PointGroup {
   RowKey key;
   int trained_seeds = 0;  // the first so many seeds are trained
   double guess_s = 0;     // rough wall time of one point on one core
+  // The combination whose baseline row it is compared with: its own or, where the baseline was
+  // skipped there, one in which the baseline's points are the very same. None: no pair.
+  std::optional<std::size_t> baseline;
 };
 
 struct Design {
   std::vector<PointGroup> groups;   // combination by combination, rows in the scenario's order
   std::vector<LossTarget> targets;  // one a combination
+  std::size_t claims = 0;           // entries of `expect`, which a sweep does not judge
 };
 
-// Reads the scenario of every combination: BadInput for the first that cannot be.
+// Reads the scenario of every combination: BadInput for the first that cannot be, and for an
+// `until` that looks at losses of seeds that are not trained.
 Design design_of(const Sweep& sweep);
 
 // Seed `index` of a group. The same id: the same numbers. The same tape: they differ in training

@@ -29,7 +29,7 @@ std::string last_error() {
 }
 
 // True when the folder is there and this sweep's; false when there is nothing yet.
-bool is_ours(const std::string& folder, const std::string& name) {
+bool is_ours(const std::string& folder, const std::string& name, const std::string& resolved_json) {
   if (!fs::exists(fs::symlink_status(folder))) return false;
   if (!fs::is_directory(folder)) throw BadInput(folder, "", "is there already and is no folder");
   const std::string manifest = folder + "/manifest.json";
@@ -47,10 +47,19 @@ bool is_ours(const std::string& folder, const std::string& name) {
   } catch (const BadInput&) {
     throw BadInput(folder, "", "holds something that is not a sweep; choose another --out");
   }
-  if (sweep == name) return true;
-  throw BadInput(folder, "",
-                 "is the folder of the sweep '" + sweep + "', this one is '" + name +
-                     "'; choose another --out");
+  if (sweep != name) {
+    throw BadInput(folder, "",
+                   "is the folder of the sweep '" + sweep + "', this one is '" + name +
+                       "'; choose another --out");
+  }
+  const std::string kept = folder + "/sweep.json";
+  if (fs::is_regular_file(kept) && !same_study(read_text(kept), resolved_json)) {
+    throw BadInput(folder, "",
+                   "is the folder of another study with the name '" + name +
+                       "': no axis is the same, or most of the scenario differs (see its "
+                       "sweep.json); choose another --out, or remove the folder");
+  }
+  return true;
 }
 
 void write_all(int fd, std::string_view text) {
@@ -92,6 +101,18 @@ class Mapped {
 
 }  // namespace
 
+std::vector<std::string> record_files(const std::string& folder) {
+  std::vector<std::string> out;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    const bool named =
+        name == "runs.jsonl" || (name.starts_with("runs-") && name.ends_with(".jsonl"));
+    if (named && entry.is_regular_file()) out.push_back(entry.path().string());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 std::string host_name() {
   char name[256] = "";
   if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "host";
@@ -100,8 +121,10 @@ std::string host_name() {
   return text;
 }
 
-SweepStore::SweepStore(std::string folder, const std::string& name) : folder_(std::move(folder)) {
-  exists_ = is_ours(folder_, name);
+SweepStore::SweepStore(std::string folder, const std::string& name,
+                       const std::string& resolved_json)
+    : folder_(std::move(folder)) {
+  exists_ = is_ours(folder_, name, resolved_json);
   scan();
 }
 
@@ -131,17 +154,29 @@ void SweepStore::keep(std::uint64_t id, const Entry& entry) {
   if (!is_new && (entry.ok || !place->second.ok)) place->second = entry;
 }
 
-void SweepStore::scan() {
-  entries_.clear();
-  files_.clear();
-  if (!fs::is_directory(folder_)) return;
-  for (const auto& entry : fs::directory_iterator(folder_)) {
-    const std::string name = entry.path().filename().string();
-    if (name == "runs.jsonl" || (name.starts_with("runs-") && name.ends_with(".jsonl"))) {
-      files_.push_back(entry.path().string());
+std::shared_ptr<const PointCells> SweepStore::cells(std::uint64_t id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return nullptr;
+  if (found->second.cells == nullptr) {
+    try {
+      found->second.cells = std::make_shared<const PointCells>(point_cells(line(id)));
+    } catch (const BadInput&) {
+      damaged_ += 1;
+      entries_.erase(found);
+      return nullptr;
     }
   }
-  std::sort(files_.begin(), files_.end());
+  return found->second.cells;
+}
+
+void SweepStore::scan() {
+  if (!fs::is_directory(folder_)) return;
+  std::vector<std::string> fresh;
+  for (const std::string& path : record_files(folder_)) {
+    if (std::find(files_.begin(), files_.end(), path) == files_.end()) fresh.push_back(path);
+  }
+  files_.insert(files_.end(), fresh.begin(), fresh.end());
+  scanned_.resize(files_.size(), 0);
   for (std::size_t i = 0; i < files_.size(); ++i)
     scan_file(i);
 }
@@ -149,13 +184,33 @@ void SweepStore::scan() {
 void SweepStore::scan_file(std::size_t file) {
   const Mapped mapped(files_[file]);
   const std::string_view text = mapped.text();
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = scanned_[file]; at < text.size();) {
     const std::size_t end = text.find('\n', at);
     if (end == std::string_view::npos) return;  // half-written: its point is done again
-    const std::optional<PointHead> head = point_head(text.substr(at, end - at));
-    if (head) keep(head->id, {file, at, end - at, head->ok});
+    const std::string_view line = text.substr(at, end - at);
+    const std::optional<PointHead> head = point_head(line);
+    if (head) {
+      keep(head->id, {file, at, end - at, head->ok, nullptr});
+    } else {
+      damaged_ += 1;
+    }
     at = end + 1;
+    scanned_[file] = at;
   }
+}
+
+std::string SweepStore::stamps(const std::vector<std::string>& files) const {
+  std::vector<std::string> paths = record_files(folder_);
+  for (const std::string& name : files)
+    paths.push_back(folder_ + "/" + name);
+  std::string out;
+  for (const std::string& path : paths) {
+    struct stat info {};
+    if (stat(path.c_str(), &info) != 0) return {};
+    out += fmt::format("{} {} {}.{}\n", path.substr(folder_.size()), info.st_size,
+                       info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+  }
+  return out;
 }
 
 void SweepStore::make_folder() {
@@ -198,8 +253,9 @@ void SweepStore::append(std::uint64_t id, bool ok, const std::string& line) {
     if (ftruncate(out_, off_t(out_size_)) == 0) fsync(out_);
     throw CannotWrite(files_[out_file_] + ": " + why);
   }
-  keep(id, {out_file_, out_size_, line.size() - 1, ok});
+  keep(id, {out_file_, out_size_, line.size() - 1, ok, nullptr});
   out_size_ += line.size();
+  scanned_[out_file_] = out_size_;
   unsynced_ += 1;
   if (unsynced_ >= kSyncRecords) sync();
 }

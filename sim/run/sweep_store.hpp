@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,13 +20,17 @@ class CannotWrite : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// runs.jsonl and those of shards, sorted.
+std::vector<std::string> record_files(const std::string& folder);
+
 std::string host_name();  // as it may stand in a file's name
 
 class SweepStore {
  public:
-  // BadInput when something stands at `folder` that is not the folder of the sweep `name`. Reads
-  // every runs*.jsonl there; of one id the last "ok" line counts, else its last line.
-  SweepStore(std::string folder, const std::string& name);
+  // BadInput when something stands at `folder` that is not the folder of the sweep `name`, or of
+  // another study of that name than `resolved_json` (same_study). Reads every runs*.jsonl there; of
+  // one id the last "ok" line counts, else its last line.
+  SweepStore(std::string folder, const std::string& name, const std::string& resolved_json);
   ~SweepStore();
   SweepStore(const SweepStore&) = delete;
   SweepStore& operator=(const SweepStore&) = delete;
@@ -36,7 +41,13 @@ class SweepStore {
   enum class State { kMissing, kOk, kFailed };
   State state(std::uint64_t id) const;
   std::string line(std::uint64_t id) const;  // without its line break; it must be there
-  void scan();                               // again: other shards write too
+  // What a table takes from the record; null when there is none, or when it turns out to be
+  // damaged: then the point is missing from here on.
+  std::shared_ptr<const PointCells> cells(std::uint64_t id);
+  std::size_t damaged() const { return damaged_; }  // records that were left out
+  void scan();                                      // again: other shards write too
+  // Names, sizes and dates of runs*.jsonl and of `files`: the same text, the same contents.
+  std::string stamps(const std::vector<std::string>& files) const;
 
   void make_folder();  // BadInput when it cannot be made
 
@@ -58,6 +69,7 @@ class SweepStore {
     std::size_t file = 0;
     std::uint64_t offset = 0, length = 0;
     bool ok = false;
+    std::shared_ptr<const PointCells> cells;  // once they were asked for
   };
   void scan_file(std::size_t file);
   void keep(std::uint64_t id, const Entry& entry);
@@ -65,7 +77,9 @@ class SweepStore {
   std::string folder_;
   bool exists_ = false;
   std::vector<std::string> files_;
+  std::vector<std::uint64_t> scanned_;  // bytes of each that have been read: they only grow
   std::map<std::uint64_t, Entry> entries_;
+  std::size_t damaged_ = 0;
   int out_ = -1;
   std::size_t out_file_ = 0;
   std::uint64_t out_size_ = 0;

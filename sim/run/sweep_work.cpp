@@ -1,6 +1,7 @@
 #include "sim/run/sweep_work.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
@@ -45,22 +46,32 @@ SweepWork::SweepWork(const Sweep& sweep, const Design& design, SweepStore& store
       wanted_(design.groups.size()),
       values_(design.groups.size()) {
   const std::size_t n = design.groups.size();
+  std::map<std::size_t, std::size_t> deciders;  // by combination
+  for (std::size_t g = 0; g < n && sweep.until; ++g) {
+    const PointGroup& group = design.groups[g];
+    if (sweep.protocols[group.row] == sweep.until->protocol) deciders[group.combination] = g;
+    alike_[{group.key.timing, group.row}].push_back(g);
+  }
+  decided_.resize(n);
   for (std::size_t g = 0; g < n; ++g) {
     first_.push_back(g * sweep.seeds.size());
-    decider_.push_back(g);
-    if (!sweep.until || sweep.until->protocol.empty()) continue;
-    for (std::size_t other = 0; other < n; ++other) {
-      const PointGroup& o = design.groups[other];
-      if (o.combination == design.groups[g].combination &&
-          sweep.protocols[o.row] == sweep.until->protocol) {
-        decider_[g] = other;
-      }
-    }
+    const auto other = deciders.find(design.groups[g].combination);
+    decider_.push_back(other == deciders.end() ? g : other->second);
+    decided_[decider_.back()].push_back(g);
   }
   refresh();
 }
 
 void SweepWork::refresh() {
+  if (sweep_.keep_tapes) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(store_.folder() + "/tapes", ignored)) {
+      const std::string name = entry.path().filename().string();
+      std::uint64_t id = 0;
+      const auto parsed = std::from_chars(name.data(), name.data() + name.size(), id, 16);
+      if (std::string_view(parsed.ptr) == ".jsonl") kept_tapes_.insert(id);
+    }
+  }
   for (std::size_t g = 0; g < wanted_.size(); ++g)
     read_values(g);
   for (std::size_t g = 0; g < wanted_.size(); ++g)
@@ -81,12 +92,23 @@ bool SweepWork::is_missing(std::uint64_t id) const {
          (retry_failed_ && state == SweepStore::State::kFailed && queued_.count(id) == 0);
 }
 
+bool SweepWork::lacks_tape(std::size_t group, std::size_t index) const {
+  return sweep_.keep_tapes && kept_tapes_.count(tape_id(design_.groups[group], sweep_, index)) == 0;
+}
+
+SweepStore::State SweepWork::state_of(std::size_t group, std::size_t index) const {
+  const SweepStore::State state = store_.state(point_id(design_.groups[group], sweep_, index));
+  return state == SweepStore::State::kOk && lacks_tape(group, index) ? SweepStore::State::kMissing
+                                                                     : state;
+}
+
 void SweepWork::read_values(std::size_t group) {
   if (!sweep_.until) return;
   values_[group].resize(sweep_.seeds.size());
   for (std::size_t i = 0; i < sweep_.seeds.size(); ++i) {
     const std::uint64_t id = point_id(design_.groups[group], sweep_, i);
     if (values_[group][i].there || is_missing(id)) continue;
+    if (store_.cells(id) == nullptr) continue;  // damaged: to be run again
     values_[group][i].there = true;
     if (store_.state(id) == SweepStore::State::kOk) {
       values_[group][i].value = metric_in(store_.line(id), sweep_.until->metric);
@@ -100,10 +122,20 @@ void SweepWork::want(std::size_t group) {
 }
 
 void SweepWork::want_all_of(std::size_t group) {
-  for (std::size_t g = 0; g < decider_.size(); ++g) {
-    if (decider_[g] != group) continue;
+  for (const std::size_t g : decided_[group]) {
     want(g);
     enqueue(g);
+  }
+}
+
+// A point may stand in several groups, where an axis changes nothing of their row: each of them
+// waits for its value.
+void SweepWork::saw(const std::vector<std::size_t>& alike, std::uint64_t id, std::size_t index,
+                    const SeedValue& value) {
+  for (const std::size_t g : alike) {
+    if (point_id(design_.groups[g], sweep_, index) != id) continue;
+    values_[g][index] = value;
+    want_all_of(g);
   }
 }
 
@@ -111,7 +143,7 @@ SweepWork::Counts SweepWork::counts() const {
   Counts out;
   for (std::size_t g = 0; g < wanted_.size(); ++g) {
     for (std::size_t i = 0; i < wanted_[g]; ++i) {
-      const SweepStore::State state = store_.state(point_id(design_.groups[g], sweep_, i));
+      const SweepStore::State state = state_of(g, i);
       out.points += 1;
       out.ok += state == SweepStore::State::kOk ? 1 : 0;
       out.failed += state == SweepStore::State::kFailed ? 1 : 0;
@@ -121,11 +153,23 @@ SweepWork::Counts SweepWork::counts() const {
   return out;
 }
 
+std::size_t SweepWork::to_run() const {
+  std::set<std::uint64_t> ids;
+  for (std::size_t g = 0; g < wanted_.size(); ++g) {
+    for (std::size_t i = 0; i < wanted_[g]; ++i) {
+      const std::uint64_t id = point_id(design_.groups[g], sweep_, i);
+      if (in_shard(g, i) && (is_missing(id) || lacks_tape(g, i))) ids.insert(id);
+    }
+  }
+  return ids.size();
+}
+
 double SweepWork::guessed_left_s() const {
   double total = 0;
   for (std::size_t g = 0; g < wanted_.size(); ++g) {
     for (std::size_t i = 0; i < wanted_[g]; ++i) {
-      if (is_missing(point_id(design_.groups[g], sweep_, i))) total += design_.groups[g].guess_s;
+      const bool missing = is_missing(point_id(design_.groups[g], sweep_, i)) || lacks_tape(g, i);
+      if (in_shard(g, i) && missing) total += design_.groups[g].guess_s;
     }
   }
   return total;
@@ -134,10 +178,7 @@ double SweepWork::guessed_left_s() const {
 bool SweepWork::shard_has_missing() const {
   for (std::size_t g = 0; g < wanted_.size(); ++g) {
     for (std::size_t i = 0; i < wanted_[g]; ++i) {
-      if (in_shard(g, i) &&
-          store_.state(point_id(design_.groups[g], sweep_, i)) == SweepStore::State::kMissing) {
-        return true;
-      }
+      if (in_shard(g, i) && state_of(g, i) == SweepStore::State::kMissing) return true;
     }
   }
   return false;
@@ -159,7 +200,11 @@ void SweepWork::enqueue(std::size_t group) {
   const PointGroup& g = design_.groups[group];
   for (std::size_t i = 0; i < wanted_[group]; ++i) {
     const std::uint64_t id = point_id(g, sweep_, i);
-    if (!in_shard(group, i) || !is_missing(id) || !queued_.insert(id).second) continue;
+    if (!in_shard(group, i)) continue;
+    const bool for_tape = !is_missing(id) && store_.state(id) == SweepStore::State::kOk &&
+                          lacks_tape(group, i) &&
+                          queued_tapes_.insert(tape_id(g, sweep_, i)).second;
+    if ((!for_tape && !is_missing(id)) || !queued_.insert(id).second) continue;
     Task task;
     task.group = group;
     task.index = i;
@@ -240,14 +285,18 @@ void SweepWork::body(std::size_t number, int threads, const std::function<void(d
     fs::rename(half, path);
   };
   const Played played =
-      play(loaded, {0, 0, trained}, task.reads_tape ? path : "", threads,
+      play(loaded, {0, 0, trained}, {task.reads_tape ? path : "", ""}, threads,
            task.writes_tape ? std::function<void(const Tape&)>(keep) : nullptr, progress);
   put(task.result, point_result_json(played.record, played.curve));
 }
 
-std::string SweepWork::log_file(const Task& task, const ChildResult& result) {
+std::string SweepWork::log_file(const Task& task, const ChildResult& result,
+                                const PointLine& line) {
   const std::string name = "failed/" + hex16(task.id) + ".log";
-  std::string text = result.message + "\n";
+  std::string text;
+  for (const auto& [axis, value] : line.point)
+    text += axis + " = " + value + ", ";
+  text += fmt::format("{}, seed {}\n{}\n", line.protocol, line.seed, result.message);
   if (!result.log.empty()) text += "\nthe end of what it printed:\n" + result.log;
   try {
     write_text(store_.folder() + "/" + name, text);
@@ -272,11 +321,16 @@ void SweepWork::finished(std::size_t number, ChildResult result, const Options& 
     line.result = taken(task.result);
   } else {
     line.failure = fmt::format("exit {}: {}", result.exit_code, result.message);
-    line.log = log_file(task, result);
+    line.log = log_file(task, result, line);
   }
   ::close(task.result);
   const bool ok = !line.result.empty();
   store_.append(task.id, ok, point_line(line));
+  if (ok) {
+    std::error_code ignored;  // of an earlier try; the folder goes with its last one
+    fs::remove(store_.folder() + "/failed/" + line.id + ".log", ignored);
+    fs::remove(store_.folder() + "/failed", ignored);
+  }
   shares_ += 1 - task.share;
   task.share = 1;
   if (task.writes_tape && tapes_.count(task.tape) != 0) {
@@ -286,16 +340,29 @@ void SweepWork::finished(std::size_t number, ChildResult result, const Options& 
     tape.held.clear();
   }
   if (sweep_.until) {
-    SeedValue& value = values_[task.group][task.index];
-    value.there = true;
+    SeedValue value{true, std::nullopt};
     if (ok) value.value = metric_in(line.result, sweep_.until->metric);
-    want_all_of(task.group);
+    const std::vector<std::size_t>& alike = alike_.at({group.key.timing, group.row});
+    saw(alike, task.id, task.index, value);
   }
   if (options.progress) options.progress(shares_ / double(tasks_.size()));
   if (!ok && options.fail_fast) throw FailedFast{};
 }
 
+void SweepWork::drop_half_tapes() const {
+  std::error_code ignored;
+  const std::string mark =
+      fmt::format(".jsonl.{}-of-{}-{}-", shard_.index + 1, shard_.count, host_name());
+  std::vector<fs::path> halves;
+  for (const auto& entry : fs::directory_iterator(store_.folder() + "/tapes", ignored)) {
+    if (entry.path().filename().string().find(mark) == 16) halves.push_back(entry.path());
+  }
+  for (const fs::path& half : halves)
+    fs::remove(half, ignored);
+}
+
 void SweepWork::run(const Options& options) {
+  drop_half_tapes();
   for (std::size_t g = 0; g < wanted_.size(); ++g)
     enqueue(g);
   for (auto& [id, tape] : tapes_) {

@@ -28,6 +28,7 @@ class SweepWork {
     std::size_t points = 0, ok = 0, failed = 0, missing = 0;
   };
   Counts counts() const;
+  std::size_t to_run() const;  // points of this shard that `run` would start with
   std::size_t seeds_of(std::size_t group) const { return wanted_[group]; }
   double guessed_left_s() const;  // of what is missing, on one core
 
@@ -61,6 +62,13 @@ class SweepWork {
 
   bool in_shard(std::size_t group, std::size_t index) const;
   bool is_missing(std::uint64_t id) const;
+  // Of a point: one that lacks the tape that it was to keep is missing too.
+  SweepStore::State state_of(std::size_t group, std::size_t index) const;
+  bool lacks_tape(std::size_t group, std::size_t index) const;
+  // Seed `index` of those of the groups `alike` that have the point `id` has ended (with until).
+  void saw(const std::vector<std::size_t>& alike, std::uint64_t id, std::size_t index,
+           const SeedValue& value);
+  void drop_half_tapes() const;         // of a process of this shard that was killed
   void read_values(std::size_t group);  // metric of `until`, of all seeds that have ended
   void want(std::size_t group);         // sets wanted_ of the group
   void want_all_of(std::size_t group);  // and of those that it decides for
@@ -70,7 +78,7 @@ class SweepWork {
   void finished(std::size_t task, ChildResult result, const Options& options);
   std::string tape_path(std::uint64_t tape) const;
   std::string own_tapes() const;  // folder of those that this process shares
-  std::string log_file(const Task& task, const ChildResult& result);
+  std::string log_file(const Task& task, const ChildResult& result, const PointLine& line);
 
   const Sweep& sweep_;
   const Design& design_;
@@ -81,11 +89,16 @@ class SweepWork {
       first_;  // per group: number of its first point in the order of the design
   std::vector<std::size_t>
       decider_;  // per group: the group whose values decide (itself without until)
+  std::vector<std::vector<std::size_t>> decided_;  // per group: those whose decider it is
+  // By what names a tape: groups that may share points.
+  std::map<std::pair<std::uint64_t, std::size_t>, std::vector<std::size_t>> alike_;
   std::vector<std::size_t> wanted_;             // per group: seeds
   std::vector<std::vector<SeedValue>> values_;  // per group, with until
   std::vector<Task> tasks_;
   std::deque<std::size_t> queue_;
-  std::set<std::uint64_t> queued_;  // ids
+  std::set<std::uint64_t> queued_;        // ids
+  std::set<std::uint64_t> kept_tapes_;    // that stand in tapes/, when they are to be kept
+  std::set<std::uint64_t> queued_tapes_;  // of points that run again for their tape alone
   std::map<std::uint64_t, SharedTape> tapes_;
   double shares_ = 0;  // sum over tasks
 };

@@ -1,5 +1,6 @@
 """Regression from outside: baselines, `skerry compare` and `skerry diff`."""
 import json
+import os
 import re
 import unittest
 import xml.etree.ElementTree
@@ -72,6 +73,46 @@ class Compare(ProgramTest):
         self.assertEqual(again["tolerances"], kept["tolerances"])
         self.assertIn("stands as it is", self.skerry("compare", "b.json", "runs/tiny", "--update").stdout)
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["b.json", "runs", "tiny.json"])
+
+    def test_junit_overwrites_files_alone(self):
+        (self.folder / "link").symlink_to("elsewhere")
+        os.mkfifo(self.folder / "pipe")
+        for place in ("link", "pipe", "runs"):
+            done = self.skerry("compare", "runs/tiny", "runs/tiny", "--junit", place, expect=2)
+            self.assertIn("is no regular file", done.stderr)
+        self.assertTrue((self.folder / "link").is_symlink())
+        done = self.skerry("compare", "runs/tiny", "runs/tiny", "--junit", "/dev/stdout")
+        self.assertIn("<testsuite ", done.stdout)
+        (self.folder / "j.xml").write_text("old", encoding="utf-8")
+        self.skerry("compare", "runs/tiny", "runs/tiny", "--junit", "j.xml")
+        self.assertIn("<testsuite ", (self.folder / "j.xml").read_text(encoding="utf-8"))
+
+    def test_json(self):
+        self.skerry("compare", "b.json", "runs/tiny", "--update")
+        kept = self.read_json("b.json")
+        kept["rows"]["data_parallel"]["seed-1"]["goodput"] *= 2
+        self.write("b.json", kept)
+        said = json.loads(self.skerry("compare", "b.json", "runs/tiny", "--json", expect=1).stdout)
+        self.assertEqual(said["skerry"], "compare/1")
+        (one,) = said["comparisons"]
+        self.assertEqual((one["verdict"], one["outside"], one["differs"]), ("outside", 1, []))
+        (moved,) = one["moved"]
+        self.assertEqual((moved["row"], moved["seed"], moved["metric"]), ("data_parallel", 1, "goodput"))
+        self.assertEqual(moved["old"], 2 * moved["new"])
+        said = json.loads(self.skerry("diff", "b.json", "runs/tiny", "--json").stdout)
+        self.assertIsNone(said["inputs"])
+        (row,) = said["rows"]
+        self.assertEqual(row["seeds"], [1, 2])
+        self.assertEqual([m["metric"] for m in row["metrics"]], ["goodput"])
+        self.assertEqual(row["metrics"][0]["n"], 2)
+        self.skerry("compare", "b.json", "runs/tiny", "--json", "--update", expect=2)
+
+    def test_a_folder_is_updated_whole_or_not_at_all(self):
+        self.skerry("run", self.scenario("second", training=False, seeds=1), "--out", "runs/second", "--quiet")
+        (self.folder / "base").mkdir()
+        self.write("base/tiny.json", {"skerry": "novel/1"})  # the later of the two
+        self.skerry("compare", "base", "runs", "--update", expect=2)
+        self.assertEqual([path.name for path in (self.folder / "base").iterdir()], ["tiny.json"])
 
     def test_update_leaves_alone_what_is_no_baseline(self):
         before = (self.folder / self.name).read_bytes()
@@ -156,6 +197,38 @@ class Compare(ProgramTest):
         done = self.skerry("compare", "whole", "other", expect=2)
         self.assertIn("/axes/step/values/1: 7 against 8", done.stdout)
         self.assertIn("/axes/step/values/1: 7, 8", self.skerry("diff", "whole", "other").stdout)
+
+    def study(self, values, **changes):
+        document = {"skerry": "sweep/1", "scenario": "tiny.json", "seeds": 1,
+                    "axes": {"H": {"at": "/protocols/decoupled_diloco/sync_period_steps", "values": values}},
+                    **changes}
+        self.write("study.sweep.json", document)
+        return document
+
+    def test_points_of_an_earlier_design_are_not_compared(self):
+        self.study([12, 24])
+        self.skerry("sweep", "study.sweep.json", "--out", "whole", "--quiet")
+        for values in ([12, 24, 48], [12, 24]):  # grown, then shrunk
+            self.study(values)
+            self.skerry("sweep", "study.sweep.json", "--out", "moved", "--quiet")
+        done = self.skerry("compare", "whole", "moved")
+        self.assertIn("study: 4 runs, ", done.stdout)
+        self.assertEqual(self.skerry("diff", "whole", "moved").stdout, "nothing differs\n")
+        self.scenario(training=False, stop={"tokens": 4e7, "max_simulated_h": 24})  # the base of the study
+        self.skerry("sweep", "study.sweep.json", "--out", "moved", "--quiet")
+        self.assertIn("nothing moved", self.skerry("compare", "moved", "moved").stdout)
+
+    def test_a_point_that_stands_in_several_combinations_has_all_their_names(self):
+        self.study([12, 24])
+        self.skerry("sweep", "study.sweep.json", "--out", "whole", "--quiet")
+        self.study([24])
+        self.skerry("sweep", "study.sweep.json", "--out", "other", "--quiet")
+        self.study([12, 24])
+        self.skerry("sweep", "study.sweep.json", "--out", "other", "--quiet")
+        self.assertIn("study: 4 runs, ", self.skerry("compare", "whole", "other").stdout)
+        manifest = self.read_json("other", "manifest.json")
+        self.write("other/manifest.json", {**manifest, "ended": None})
+        self.assertIn("still running or was killed", self.skerry("compare", "whole", "other", expect=2).stderr)
 
     def test_diff_names_inputs_before_numbers_and_pairs_by_seed(self):
         self.assertEqual(self.skerry("diff", "runs/tiny", "runs/tiny").stdout, "nothing differs\n")

@@ -98,6 +98,13 @@ class Module(ProgramTest):
         self.assertIsInstance(loaded, self.skerry_module.Sweep)
         self.assertEqual(len(loaded.table), 12)
         self.assertIsInstance(loaded.statistics, dict)
+        self.assertEqual(self.skerry_module.status(study, "s", program=PROGRAM)["ok"], 12)
+        self.skerry_module.sweep(study, "parts", shard="1/2", limit_s=100, fail_fast=True, program=PROGRAM)
+        self.assertEqual(self.skerry_module.status(study, "parts", program=PROGRAM)["missing"], 6)
+        other = {**study, "axes": {"count": {"at": "/islands/west/slices", "values": [2, 4]}}}
+        with self.assertRaises(self.skerry_module.SkerryError) as caught:
+            self.skerry_module.sweep(other, "s", program=PROGRAM)
+        self.assertIn("another study", caught.exception.message)
         study["axes"]["step"]["at"] = "/islands/west/stepp_s"
         with self.assertRaises(self.skerry_module.SkerryError) as caught:
             self.skerry_module.sweep(study, "t", program=PROGRAM)
@@ -106,6 +113,13 @@ class Module(ProgramTest):
 
     def test_errors_carry_exit_code_and_message(self):
         error_of = self.skerry_module.SkerryError
+        for words in ({"seeds": []}, {"protocols": []}):
+            with self.assertRaises(error_of) as caught:
+                self.skerry_module.run(self.scenario(), program=PROGRAM, **words)
+            self.assertIn("is an empty list", caught.exception.message)
+        one = self.skerry_module.run(self.scenario(training=False), protocols="data_parallel", seeds=[1], out="one",
+                                     program=PROGRAM)
+        self.assertEqual(list(one.comparison["protocols"]), ["data_parallel"])
         with self.assertRaises(error_of) as caught:
             self.run_tiny({"/islands/west/stepp_s": 6})
         self.assertEqual(caught.exception.exit_code, 2)

@@ -14,7 +14,8 @@ RUNS = [f"{protocol}/seed-{seed}" for protocol in ("data_parallel", "decoupled_d
 class Folders(ProgramTest):
     def test_a_run_writes_every_file_and_the_table_fits(self):
         done = self.skerry("run", self.scenario(), "--out", "r")
-        wanted = {"table.csv", "comparison.json", "plan.csv", "scenario.resolved.json"}
+        wanted = {"table.csv", "comparison.json", "plan.csv", "scenario.resolved.json",
+                  "curves.csv", "learning.csv"}
         for run in RUNS:
             wanted |= {f"{run}/{name}" for name in
                        ("summary.json", "tape.jsonl", "loss.csv", "outer_steps.csv")}

@@ -87,23 +87,106 @@ class Designs(SweepTest):
         self.assertEqual(few, more[:12])
 
     def test_skip_and_pairing_with_a_baseline_that_stands_once(self):
-        name = self.write(skip=[{"protocol": "data_parallel", "step": [6, 8]}])
+        axes = {"port": sweep()["axes"]["port"],
+                "H": {"at": "/protocols/decoupled_diloco/sync_period_steps", "values": [12, 24, 48]}}
+        name = self.write(axes=axes, skip=[{"protocol": "data_parallel", "H": [24, 48]}])
         self.skerry("sweep", name, "--out", "s")
         rows = self.rows("s")
-        self.assertEqual({(r["protocol"], r["step"]) for r in rows},
-                         {("data_parallel", "4"), ("decoupled_diloco", "4"), ("decoupled_diloco", "6"),
-                          ("decoupled_diloco", "8")})
+        self.assertEqual({(r["protocol"], r["H"]) for r in rows},
+                         {("data_parallel", "12"), ("decoupled_diloco", "12"), ("decoupled_diloco", "24"),
+                          ("decoupled_diloco", "48")})
         groups = self.read_json("s", "statistics.json")["groups"]
-        far = next(g for g in groups if g["point"] == {"port": 2, "step": 8})
-        self.assertEqual(far["paired"]["point"], {"port": 2, "step": 4})
-        speed = {(r["port"], r["step"], r["protocol"], r["seed"]): float(r["tokens_per_s"]) for r in rows}
-        differences = [speed["2", "8", "decoupled_diloco", seed] - speed["2", "4", "data_parallel", seed]
+        far = next(g for g in groups if g["point"] == {"port": 2, "H": 48})
+        self.assertEqual(far["paired"]["point"], {"port": 2, "H": 12})
+        speed = {(r["port"], r["H"], r["protocol"], r["seed"]): float(r["tokens_per_s"]) for r in rows}
+        differences = [speed["2", "48", "decoupled_diloco", seed] - speed["2", "12", "data_parallel", seed]
                        for seed in "12"]
         paired = far["paired"]["metrics"]["tokens_per_s"]["difference"]
         self.assertAlmostEqual(paired["value"], sum(differences) / 2)
         # Two values: half width = 12.706 x deviation / sqrt(2) = 12.706 x |a - b| / 2.
         half = 12.7062047 * abs(differences[0] - differences[1]) / 2
         self.assertAlmostEqual(paired["interval"][1] - paired["value"], half, delta=1e-6 * half + 1e-9)
+
+    def test_no_pair_with_a_baseline_of_other_inputs_or_one_that_has_not_run(self):
+        name = self.write(axes={"port": {"at": "/regions/*/port_gbps", "values": [1, 4, 8]}})
+        self.skerry("sweep", name, "--out", "whole")
+        pairs = {json.dumps(g["point"]): g["paired"] for g in self.read_json("whole", "statistics.json")["groups"]
+                 if "paired" in g}
+        self.assertEqual(len(pairs), 3)
+        # 3 ports x 2 rows x 2 seeds: shard 1 of 6 has points 1 and 7, shard 3 points 3 and 9, and so on.
+        for shard in (1, 3, 4):
+            self.skerry("sweep", name, "--out", "parts", "--shard", f"{shard}/6")
+            for group in self.read_json("parts", "statistics.json")["groups"]:
+                if "paired" not in group:
+                    continue
+                self.assertEqual(group["paired"]["point"], group["point"])
+                for metric, change in group["paired"]["metrics"].items():
+                    n = change["difference"]["n"]
+                    self.assertLessEqual(n, pairs[json.dumps(group["point"])]["metrics"][metric]["difference"]["n"])
+        far = self.write("t", axes={"port": {"at": "/regions/*/port_gbps", "values": [1, 4, 8]}},
+                         skip=[{"protocol": "data_parallel", "port": [4, 8]}])
+        self.skerry("sweep", far, "--out", "skipped")
+        found = {g["point"]["port"] for g in self.read_json("skipped", "statistics.json")["groups"] if "paired" in g}
+        self.assertEqual(found, {1})
+
+    def test_until_with_a_point_that_stands_in_several_combinations(self):
+        axes = {"H": {"at": "/protocols/decoupled_diloco/sync_period_steps", "values": [12, 24, 48]}}
+        until = {"metric": "goodput", "half_width": 0.005, "min_seeds": 3, "max_seeds": 12}
+        for number, protocol in enumerate(({"protocol": "data_parallel"}, {})):
+            document = {key: value for key, value in sweep(axes=axes, until={**until, **protocol}).items()
+                        if key != "seeds"}
+            path = self.folder / f"u{number}.sweep.json"
+            path.write_text(json.dumps(document), encoding="utf-8")
+            self.skerry("sweep", path.name, "--out", f"u{number}")
+            counts = self.counts(path.name, "--out", f"u{number}", "--status")
+            self.assertEqual((counts["missing"], counts["failed"]), (0, 0))
+            groups = self.read_json(f"u{number}", "statistics.json")["groups"]
+            sizes = {len(g["seeds"]) for g in groups if g["protocol"] == "data_parallel"}
+            self.assertEqual(len(sizes), 1)
+            self.assertGreater(min(sizes), 3)
+
+    def test_until_says_where_it_ended_without_its_width(self):
+        until = {"metric": "goodput", "half_width": 1e-9, "min_seeds": 2, "max_seeds": 3}
+        document = {key: value for key, value in sweep(until=until).items() if key != "seeds"}
+        document["axes"] = {"port": {"at": "/regions/*/port_gbps", "values": [1]}}
+        (self.folder / "u.sweep.json").write_text(json.dumps(document), encoding="utf-8")
+        done = self.skerry("sweep", "u.sweep.json", "--out", "u")
+        self.assertIn("not within +- 1e-09 of goodput after max_seeds = 3:", done.stdout)
+        self.assertIn("port=1 decoupled_diloco", done.stdout)
+        for group in self.read_json("u", "statistics.json")["groups"]:
+            self.assertTrue(group["interval_too_wide"])
+        document["until"]["half_width"] = 1
+        (self.folder / "u.sweep.json").write_text(json.dumps(document), encoding="utf-8")
+        self.assertNotIn("not within", self.skerry("sweep", "u.sweep.json", "--out", "u").stdout)
+
+    def test_runs_at_the_cap_warnings_and_claims_are_named(self):
+        scenario = {**BASE, "stop": {"tokens": 1e12, "max_simulated_h": 1},
+                    "expect": [{"protocol": "data_parallel", "metric": "goodput", "min": 2, "why": "never"}]}
+        done = self.skerry("sweep", self.write(scenario=scenario, seeds=1), "--out", "s")
+        self.assertEqual({r["status"] for r in self.rows("s")}, {"time_cap"})
+        self.assertRegex(done.stdout, r"\d\^")
+        self.assertIn("^ among these runs 18 ended at the time cap and 0 diverged", done.stdout)
+        self.assertIn("the scenario's 1 claim in `expect` is not judged by a sweep", done.stdout)
+        self.assertIn("warning of 18 points: W", done.stdout)
+        self.assertEqual(self.read_json("s", "statistics.json")["groups"][0]["time_cap"], 1)
+
+    def test_long_names_are_cut(self):
+        axes = {f"a-name-of-an-axis-that-goes-on-and-on-{i}": {"at": place, "values": [1, 2]}
+                for i, place in enumerate(("/regions/us-west1/port_gbps", "/regions/us-east5/port_gbps"))}
+        axes["step"] = {"at": "/islands/west/step_s", "values": [4, 5]}
+        done = self.skerry("sweep", self.write(axes=axes, seeds=1), "--out", "s")
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
+        self.assertIn("a-name-of~n-and-on-1", done.stdout)
+        self.assertIn(",a-name-of-an-axis-that-goes-on-and-on-1,",
+                      (self.folder / "s" / "table.csv").read_text(encoding="utf-8"))
+
+    def test_texts_of_axes_stay_in_their_cells(self):
+        scenario = {**BASE, "faults": {"one": {"kind": "slice_down", "each": "slice", "mean_between_h": 4,
+                                               "away": {"mean_min": 1}, "about": "x"}}}
+        axes = {"t": {"at": "/faults/one/about", "values": ["=1+1", "two\nlines", "-5"]}}
+        done = self.skerry("sweep", self.write(scenario=scenario, axes=axes, seeds=1), "--out", "s")
+        self.assertIn("two?lines", done.stdout)
+        self.assertEqual([r["t"] for r in self.rows("s")][::2], ["'=1+1", "two\nlines", "'-5"])
 
     def test_one_seed_claims_no_interval(self):
         done = self.skerry("sweep", self.write(seeds=1), "--out", "s")
@@ -176,6 +259,18 @@ class Designs(SweepTest):
         keys = {r["key"] for r in self.rows("v")}
         self.assertIn("/recovery/restart_s", keys)
         self.assertEqual({r["factor"] for r in self.rows("v")}, {"0.8", "1", "1.2"})
+        self.assertIn("n = 1, no interval", done.stdout)
+        self.assertIn("left out: the axis 'port' of the sweep", done.stdout)
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
+        self.assertEqual(self.read_json("v", "sweep.json")["skerry"], "sensitivity/1")
+        rows = {f"a-long-name-for-a-row-{i}": {"preset": "diloco"} for i in range(5)}
+        scenario = {**BASE, "protocols": {**BASE["protocols"], **rows}}
+        done = self.skerry("sweep", self.write("w", scenario=scenario, seeds=2), "--sensitivity", "--out", "w")
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
+        self.assertIn("means over seeds, n = 2", done.stdout)
+        # Five rows of equal numbers: nothing among them turns.
+        for name in rows:
+            self.assertIn(name, done.stdout)
 
 
 class Lives(SweepTest):
@@ -283,18 +378,89 @@ class Lives(SweepTest):
         axes = {"hours": {"at": "/stop/simulated_h", "values": [*range(1, 10), LONG_H]}}
         name = self.write(axes=axes, seeds=1, skip=[{"protocol": "data_parallel", "hours": LONG_H}])
         done = self.skerry("sweep", name, "--out", "s", "--limit", 2, expect=5)
-        self.assertIn("1 points failed", done.stdout)
+        self.assertIn("1 point failed", done.stdout)
         rows = self.rows("s")
         self.assertEqual([r["status"] for r in rows], ["ok"] * 18 + ["failed"])
         failed = next(r for r in self.records("s") if r["status"] == "failed")
         self.assertIn("ran longer than the limit of 2 s", failed["failure"])
-        self.assertIn("ran longer", (self.folder / "s" / failed["log"]).read_text(encoding="utf-8"))
+        log = (self.folder / "s" / failed["log"]).read_text(encoding="utf-8")
+        self.assertIn("ran longer", log)
+        self.assertTrue(log.startswith(f"hours = {LONG_H}, decoupled_diloco, seed 1\n"), log)
+        dry = self.counts(name, "--out", "s", "--dry-run", "--retry-failed")
+        self.assertEqual((dry["missing"], dry["failed"], dry["to_run"]), (0, 1, 1))
+        self.assertEqual(self.counts(name, "--out", "s", "--dry-run")["to_run"], 0)
         # A failed point stays so until it is asked for again.
         before = len(self.records("s"))
         self.skerry("sweep", name, "--out", "s", expect=5)
         self.assertEqual(len(self.records("s")), before)
         self.skerry("sweep", name, "--out", "s", "--retry-failed", "--limit", 1, expect=5)
         self.assertEqual(len(self.records("s")), before + 1)
+
+    def test_a_point_that_ran_at_last_leaves_no_log(self):
+        axes = {"hours": {"at": "/stop/simulated_h", "values": [40]}}
+        name = self.write(axes=axes, seeds=1)
+        self.skerry("sweep", name, "--out", "s", "--limit", 0.001, expect=5)
+        self.assertEqual(len(list((self.folder / "s" / "failed").iterdir())), 2)
+        self.skerry("sweep", name, "--out", "s", "--retry-failed")
+        self.assertFalse((self.folder / "s" / "failed").exists())
+
+    def test_tapes_that_are_asked_for_later_are_made(self):
+        self.write(axes={"port": {"at": "/regions/*/port_gbps", "values": [1, 2]}}, seeds=1)
+        self.skerry("sweep", "s.sweep.json", "--out", "s")
+        tables = self.tables("s")
+        self.write(axes={"port": {"at": "/regions/*/port_gbps", "values": [1, 2]}}, seeds=1, keep=["tape"])
+        self.assertEqual(self.counts("s.sweep.json", "--out", "s", "--status")["missing"], 4)
+        self.skerry("sweep", "s.sweep.json", "--out", "s")
+        self.assertEqual(len(list((self.folder / "s" / "tapes").iterdir())), 4)
+        self.assertEqual(self.tables("s"), tables)
+        self.assertEqual(self.counts("s.sweep.json", "--out", "s", "--status")["missing"], 0)
+        half = self.folder / "s" / "tapes" / f"{'0' * 16}.jsonl.1-of-1-{socket.gethostname()}-7"
+        half.write_text("half", encoding="utf-8")
+        next((self.folder / "s" / "tapes").glob("*.jsonl")).unlink()
+        self.skerry("sweep", "s.sweep.json", "--out", "s")
+        self.assertFalse(half.exists())
+        self.assertEqual(len(list((self.folder / "s" / "tapes").iterdir())), 4)
+
+    def test_damaged_records_are_run_again(self):
+        whole = self.whole()
+        path = self.folder / "whole" / "runs.jsonl"
+        lines = path.read_bytes().splitlines(True)
+        holed = lines[3][:100] + bytes(50) + lines[3][150:]
+        typed = lines[5].replace(b'"goodput":', b'"goodput":"high","was":')
+        garbled = lines[7].replace(b'"seed":', b'"seed";', 1)
+        path.write_bytes(b"".join(lines[:3] + [holed, lines[4], typed, lines[6], garbled] + lines[8:]))
+        done = self.skerry("sweep", "s.sweep.json", "--out", "whole")
+        self.assertIn("3 damaged records in whole count as missing", done.stderr)
+        self.assertEqual(self.tables("whole"), whole)
+        self.assertEqual(path.read_bytes().count(b"\n"), 36 + 3)
+        os.mkfifo(self.folder / "whole" / "runs-f.jsonl")
+        self.assertEqual(self.counts("s.sweep.json", "--out", "whole", "--status")["missing"], 0)
+
+    def test_nothing_is_written_where_nothing_is_new(self):
+        whole = self.whole()
+        folder = self.folder / "whole"
+        stamps = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+        done = self.skerry("sweep", "s.sweep.json", "--out", "whole")
+        self.assertEqual({path.name: path.stat().st_mtime_ns for path in folder.iterdir()}, stamps)
+        self.assertTrue(done.stdout.startswith(whole["table.txt"].decode()))
+        (folder / "table.csv").write_text("mine", encoding="utf-8")
+        self.skerry("sweep", "s.sweep.json", "--out", "whole")
+        self.assertEqual(self.tables("whole"), whole)
+
+    def test_another_study_of_the_same_name_is_refused(self):
+        self.whole()
+        kept = self.files("whole")
+        other = {**BASE, "regions": {"a": {"port_gbps": 9}}, "stop": {"simulated_min": 9},
+                 "islands": {"i": {"region": "a", "chips": 4, "step_s": 2}},
+                 "charged_model": {"parameters": 5e9, "tokens_per_learner_step": 7e5}}
+        del other["faults"]
+        for changes in ({"axes": {"c": {"at": "/islands/*/chips", "values": [16, 32]}}},
+                        {"scenario": other, "axes": {"port": sweep()["axes"]["port"]}}):
+            error = self.skerry("sweep", self.write(**changes), "--out", "whole", expect=2).stderr
+            self.assertIn("another study with the name 's'", error)
+            self.assertEqual(self.files("whole"), kept)
+        edited = {**BASE, "stop": {"simulated_h": 1}}
+        self.skerry("sweep", self.write(scenario=edited), "--out", "whole")
 
     def test_a_crash_is_recorded_and_fail_fast_stops(self):
         axes = {"hours": {"at": "/stop/simulated_h", "values": [LONG_H, 1, 2, 3]}}
@@ -372,6 +538,14 @@ class Lives(SweepTest):
         first.kill()
         first.communicate(timeout=60)
 
+    def test_an_output_that_is_full_is_no_bug(self):
+        name = self.write()
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([PROGRAM, "sweep", name, "--dry-run"], cwd=self.folder, stdout=full,
+                                  stderr=subprocess.PIPE, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("standard output cannot be written", done.stderr)
+
     def test_dry_run_and_status_write_nothing(self):
         name = self.write()
         self.assertEqual(self.counts(name, "--dry-run")["missing"], 36)
@@ -442,7 +616,17 @@ class Refusals(SweepTest):
          "min_seeds is 9"),
         ({"scenario": "nowhere.json"}, "found no file"),
         ({"scenario": {"skerry": "scenario/1"}}, "s.sweep.json#/scenario: lacks the required key"),
-        ({"scenario": 5}, "/scenario: found 5"),
+        ({"scenario": 5}, "/scenario: found 5, allowed the scenario itself or its path"),
+        ({"skerry": "scenario/1"}, "/skerry: found \"scenario/1\"", "skerry run"),
+        ({"skip": [{"protocol": []}]}, "/skip/0/protocol: found no value"),
+        ({"axes": {"x": {"at": "/training/inner/rate", "values": [1e-3]}}}, "/axes/x/at", "has false at '/training'"),
+        ({"axes": {"x": {"at": "/links/a/capacity_gbps", "values": [1]}}}, "it has nothing in '/links'"),
+        ({"axes": {"x": {"at": "/islands/west/chips", "range": {"from": 0.5, "to": 2, "count": 2}}}},
+         "/axes/x/range: found 0.5"),
+        ({"axes": {"x": {"at": "/stop/simulated_h", "values": [1, -1]}}}, "/axes/x/values/1: found -1"),
+        ({"design": "zip", "axes": {"x": {"at": "/stop/simulated_h", "values": [1, 1.0]}}}, "a second time"),
+        ({"table": {"cells": ["preset"]}}, "/table/cells/0"),
+        ({"seeds": None, "until": {"metric": "time_to_loss_s", "half_width": 1, "max_seeds": 4}}, "/until/metric"),
         # Each key for itself is right, both together are not: said before the first run.
         ({"axes": {"chips": {"at": "/islands/*/chips", "values": [32, 30]}}}, "at chips = 30", "30"),
     ]
@@ -459,6 +643,7 @@ class Refusals(SweepTest):
 
     def test_a_shard_outside_n(self):
         name = self.write()
+        self.skerry("sweep", name, "--limit", "nan", expect=2)
         for shard in ("0/2", "3/2", "1", "a/b", "1/0", "-1/2", "1/2x"):
             self.assertIn("--shard", self.skerry("sweep", name, f"--shard={shard}", expect=2).stderr)
 
@@ -467,3 +652,5 @@ class Refusals(SweepTest):
         self.assertIn("is what the axis 'port' varies",
                       self.skerry("sweep", name, "--set", "/regions/us-west1/port_gbps=3", expect=2).stderr)
         self.assertIn("unknown key", self.skerry("sweep", name, "--set", "/stopp=3", expect=2).stderr)
+        for setting in ("/regions/us-west1={}", "/islands/east/step_min=1", "/seeds=4"):
+            self.assertIn("--set", self.skerry("sweep", name, "--set", setting, expect=2).stderr)

@@ -25,6 +25,8 @@ TEST_CASE("changes touch their numbers and nothing else") {
   Scenario s;
   s.regions = {{"a", 1e9, kUnlimited}, {"b", kUnlimited, kUnlimited}};
   s.links = {{0, 1, 0.1, 5e8}, {1, 0, 0.0, kUnlimited}};
+  s.transport.class_cap_Bps = {kUnlimited, 3e8, kUnlimited};
+  s.transport.control.reserved_Bps = 1e6;
   Fault drawn, scripted;
   drawn.scripted = false;
   drawn.gap.mean_s = 100;
@@ -38,6 +40,8 @@ TEST_CASE("changes touch their numbers and nothing else") {
   CHECK(wide.regions[0].down_Bps == kUnlimited);
   CHECK(wide.links[0].capacity_Bps == 1e9);
   CHECK(wide.links[0].latency_one_way_s == 0.1);
+  CHECK(wide.transport.class_cap_Bps == std::array<double, 3>{kUnlimited, 6e8, kUnlimited});
+  CHECK(wide.transport.control.reserved_Bps == 2e6);
   CHECK(wide.faults[0].gap.mean_s == 100);
 
   Scenario safe = s;
@@ -66,8 +70,8 @@ TEST_CASE("more bandwidth must not cost tokens, hidden or merged shares") {
   const auto missed = [&was](const ProbedRow& is) {
     return misjudged(Change::kBandwidthDoubled, {was}, {is});
   };
-  CHECK(missed(row("d", 996, 0.5, 0.796, 0.696)).empty());  // goodput is not asked here
-  CHECK(missed(row("d", 994, 0.9, 0.8, 0.7)).size() == 1);  // 0.6 % fewer tokens
+  CHECK(missed(row("d", 996, 0.5, 0.796, 0.696)).empty());    // goodput is not asked here
+  CHECK(missed(row("d", 994, 0.9, 0.8, 0.7)).size() == 1);    // 0.6 % fewer tokens
   CHECK(missed(row("d", 994, 0.9, 0.79, 0.69)).size() == 1);  // a point less of the shares is noise
   CHECK(missed(row("d", 994, 0.9, 0.77, 0.67)).size() == 3);
   const auto sentences = missed(row("d", 994, 0.9, 0.8, 0.7));
@@ -81,15 +85,43 @@ TEST_CASE("something must move where bytes were sent or chance has hit") {
     REQUIRE(same.size() == 1);
     CHECK(same.front().starts_with("d, e: "));
     std::vector<ProbedRow> is = was;
-    is[1].values[5] = 0.4;
+    is[1].values[1] = 0.91;
     CHECK(misjudged(change, was, is).empty());
+    is = was;
+    is[1].values[5] = 0.25;  // of twice the bandwidth: half the load whatever happens
+    CHECK(misjudged(change, was, is).empty() == (change == Change::kFailuresHalved));
   }
   CHECK(misjudged(Change::kLatencyHalved, was, was).empty());
+  std::vector<ProbedRow> hidden = was;  // nothing waits for bytes
+  for (ProbedRow& r : hidden)
+    r.values[2] = 1;
+  CHECK(misjudged(Change::kBandwidthDoubled, hidden, hidden).empty());
+  std::vector<ProbedRow> capped = was;  // by a window
+  for (ProbedRow& r : capped)
+    r.tcp_capped = true;
+  CHECK(misjudged(Change::kBandwidthDoubled, capped, capped).empty());
   std::vector<ProbedRow> quiet = was;
   for (ProbedRow& r : quiet)
     r.wan_bytes = r.chance_hits = 0;
   CHECK(misjudged(Change::kBandwidthDoubled, quiet, quiet).empty());
   CHECK(misjudged(Change::kFailuresHalved, quiet, quiet).empty());
+}
+
+TEST_CASE("what falls inside the tolerance or is not judged is named") {
+  const ProbedRow was = row("d", 1000, 0.9, 0.8, 0.7);
+  const auto named = [&was](Change change, const ProbedRow& is) {
+    return wrong_ways(change, {was}, {is});
+  };
+  CHECK(named(Change::kBandwidthDoubled, row("d", 1001, 0.9, 0.8, 0.75)).empty());
+  const auto small = named(Change::kBandwidthDoubled, row("d", 996, 0.5, 0.79, 0.7));
+  REQUIRE(small.size() == 3);
+  CHECK(small[0] == "d: tokens_per_s fell from 1000 to 996, inside the tolerance of 0.5 %");
+  CHECK(small[1] == "d: hidden_share fell from 0.8 to 0.79, inside the tolerance of 0.02");
+  CHECK(small[2] == "d: goodput fell from 0.9 to 0.5, which is not judged here");
+  // What is missed is not named twice.
+  CHECK(named(Change::kBandwidthDoubled, row("d", 900, 0.9, 0.8, 0.7)).empty());
+  CHECK(named(Change::kFailuresHalved, row("d", 999, 0.9, 0.1, 0.7)).size() == 1);
+  CHECK(named(Change::kSpeedDoubled, row("d", 2000, 0.1, 0.1, 0.1)).empty());
 }
 
 TEST_CASE("fewer failures must not cost goodput, shorter ways no tokens") {

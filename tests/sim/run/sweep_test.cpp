@@ -95,6 +95,52 @@ TEST_CASE("only trained seeds know /training; all of them share the tape") {
   }
 }
 
+TEST_CASE("a row whose baseline is skipped is paired where the baseline would be the same points") {
+  // Axes: the port, which data_parallel feels, and the period of diloco, which it does not.
+  const auto with_skip = [](const std::string& skip) {
+    return load_sweep_text(
+        R"({"skerry": "sweep/1", "seeds": 1, "scenario": )" + std::string(kScenario) +
+            R"(, "axes": {"port": {"at": "/regions/us-west1/port_gbps", "values": [1, 2]},
+                "H": {"at": "/protocols/diloco/sync_period_steps", "values": [10, 20]}},
+                "skip": [)" +
+            skip + "]}",
+        "s.sweep.json", ".", {});
+  };
+  const auto baselines = [](const Sweep& sweep) {
+    std::vector<int> out;  // of diloco, combination by combination
+    for (const PointGroup& group : design_of(sweep).groups) {
+      if (sweep.protocols[group.row] == "diloco")
+        out.push_back(group.baseline ? int(*group.baseline) : -1);
+    }
+    return out;
+  };
+  CHECK(baselines(with_skip(R"({"protocol": "ideal"})")) == std::vector<int>{0, 1, 2, 3});
+  CHECK(baselines(with_skip(R"({"protocol": "data_parallel", "H": 20})")) ==
+        std::vector<int>{0, 0, 2, 2});
+  // Never with the baseline at another port.
+  CHECK(baselines(with_skip(R"({"protocol": "data_parallel", "port": 2})")) ==
+        std::vector<int>{0, 1, -1, -1});
+  CHECK(baselines(with_skip(R"({"protocol": "data_parallel"})")) ==
+        std::vector<int>{-1, -1, -1, -1});
+}
+
+TEST_CASE("until looks at what its points have") {
+  const auto until = [](const std::string& metric, const std::string& more) {
+    return design_of(load_sweep_text(
+        R"({"skerry": "sweep/1", "scenario": )" + std::string(kScenario) +
+            R"(, "axes": {"x": {"at": "/regions/us-west1/port_gbps", "values": [1]}},
+                "until": {"half_width": 1, "min_seeds": 2, "metric": ")" +
+            metric + "\", " + more + "}}",
+        "s.sweep.json", ".", {}));
+  };
+  // Two seeds are trained; `ideal` never is.
+  CHECK_NOTHROW(until("loss.final", R"("max_seeds": 2, "protocol": "diloco")"));
+  CHECK_THROWS_AS(until("loss.final", R"("max_seeds": 3, "protocol": "diloco")"), BadInput);
+  CHECK_THROWS_AS(until("loss.final", R"("max_seeds": 2)"), BadInput);
+  CHECK_THROWS_AS(until("time_to_loss_s", R"("max_seeds": 2)"), BadInput);
+  CHECK_NOTHROW(until("goodput", R"("max_seeds": 3)"));
+}
+
 TEST_CASE("seeds are added until the interval is narrow") {
   const Until until{"goodput", 1.0, 3, 10, ""};
   CHECK(seeds_wanted(until, {}) == 3);
