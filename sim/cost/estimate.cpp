@@ -79,6 +79,12 @@ void add_step(const Scenario& scenario, const Protocol& row, RowEstimate& out) {
     out.step_s = std::max(out.step_s, learner_at(scenario, m).step_s);
     out.chips += static_cast<double>(learner_at(scenario, m).chips);
   }
+  if (row.family == Family::kDiloco && !lock_step(row)) {
+    std::vector<double> steps;
+    for (const int m : row.learners) steps.push_back(learner_at(scenario, m).step_s);
+    std::sort(steps.begin(), steps.end());
+    out.step_s = steps[static_cast<std::size_t>(std::clamp(row.quorum, 1, static_cast<int>(steps.size())) - 1)];
+  }
   out.step_s *= row.accumulate_steps;
   out.tokens_per_step =
       learners * scenario.charged.tokens_per_learner_step * row.accumulate_steps;
@@ -129,7 +135,7 @@ double period_s(const Scenario& scenario, const Protocol& row, const RowTraffic&
                 double step_s) {
   const double alone_s = traffic.period_steps * step_s;
   if (traffic.unit.first.empty()) return alone_s;
-  const IdleWire idle{traffic.unit.lead_s, traffic.setup_s,
+  const IdleWire idle{traffic.unit.lead_s + traffic.decision_s, traffic.setup_s,
                       traffic.first_s_per_byte + traffic.second_s_per_byte};
   const auto exchanges = exchange_pieces(scenario.charged, row);
   if (row.family == Family::kDataParallel) {
@@ -247,17 +253,36 @@ std::optional<double> lock_step_port_Bps(const Scenario& scenario, const Protoco
     lock.all_reduce = AllReduce::kHierarchicalRing;
     lock.wire.bits_per_parameter = scenario.charged.wire_bits_per_parameter;
   }
-  if (lock.anatomy == Anatomy::kLayers) lock.buckets = scenario.charged.layers;
   if (row.ideal_network || !row.exchange) return std::nullopt;
   const RowTraffic traffic = traffic_of(scenario, lock);
   if (traffic.unit.first.empty()) return std::nullopt;
   RowEstimate step;
   add_step(scenario, lock, step);
-  double volume = 0.0;
+  double volume = 0.0, capped_s = 0.0;  // of a payload of one byte: busiest port; flows at their caps
   for (const PortEstimate& port : ports_of(scenario, traffic, step.step_s))
     volume = std::max(volume, port.bytes_per_step);
-  return data_parallel_port_Bps(volume, step.step_s, lock.backward_share, lock.buckets,
-                                step.tokens_per_step / (kSameSpeed * tokens_per_s));
+  const auto& payloads = traffic.payload_bytes;
+  volume /= std::accumulate(payloads.begin(), payloads.end(), 0.0);
+  for (const auto* phase : {&traffic.unit.first, &traffic.unit.second}) {
+    double slowest_s = 0.0;
+    for (const CollectiveFlow& flow : *phase) {
+      slowest_s = std::max(slowest_s, flow.bytes / flow_cap_Bps(scenario, flow.from_region, flow.to_region));
+    }
+    capped_s += slowest_s;
+  }
+  const std::vector<Piece> pieces = exchange_pieces(scenario.charged, lock).front();
+  const double wanted_s = step.tokens_per_step / (kSameSpeed * tokens_per_s);
+  const auto enough = [&](double port_Bps) {
+    const IdleWire idle{traffic.unit.lead_s, traffic.setup_s, std::max(volume / port_Bps, capped_s)};
+    return step.step_s + late_s(pieces, lock.wire, step.step_s, 0, idle) <= wanted_s;
+  };
+  if (!enough(kUnlimited)) return kUnlimited;
+  double low = 1.0, high = 1e18;  // bytes/s
+  for (int i = 0; i < 100; ++i) {
+    const double middle = std::sqrt(low * high);
+    (enough(middle) ? high : low) = middle;
+  }
+  return high;
 }
 
 Estimate estimate(const Scenario& scenario) {

@@ -3,7 +3,8 @@
 // no fault is drawn.
 //
 // Ideal times are those of idle ports (ideal_seconds), with the caps of the transport; its set-up counts
-// too, but not for recoveries. Steps are those of the row's slowest learner, without speed spread.
+// too, but not for recoveries. Steps are those of the row's slowest learner, or where nobody waits
+// of the K-th fastest, which sets the syncer's clock; without speed spread.
 // kNever and kUnlimited stand for "never" and "no limit".
 #pragma once
 
@@ -77,8 +78,7 @@ struct RowEstimate {
   std::optional<double> syncs_carried_limit;  // learners that never wait: share of due fragments
                                               // that the ports can carry; the rest merges late
   std::optional<double> ratio_limit;  // tokens_per_s_limit over that of the data-parallel row
-  // Every port that lock-step over the same learners needs for 95 % of tokens_per_s_limit, latency
-  // not counted; kUnlimited when its slowest learner is too slow for that.
+  // lock_step_port_Bps() for tokens_per_s_limit.
   std::optional<double> data_parallel_port_Bps;
 
   double sync_bytes_mean = 0.0, sync_bytes_largest = 0.0;  // payload of one collective
@@ -121,8 +121,9 @@ struct Estimate {
 Estimate estimate(const Scenario& scenario);
 
 // The rate that every port needs so that data-parallel (64 buckets, hierarchical ring, the charged
-// model's bits; a data-parallel row as it is) over the row's learners does 95 % of `tokens_per_s`, latency
-// not counted. kUnlimited when its slowest learner is too slow for that; null when nothing is sent.
+// model's bits; a data-parallel row as it is) over the row's learners does 95 % of `tokens_per_s`, with the
+// links' latencies and the transport's caps. kUnlimited when no port is enough; null when nothing is
+// sent.
 std::optional<double> lock_step_port_Bps(const Scenario& scenario, const Protocol& row,
                                          double tokens_per_s);
 

@@ -132,6 +132,15 @@ RowTraffic traffic_of(const Scenario& scenario, const Protocol& row) {
   if (scenario.transport.kind == TransportKind::kTcp) out.setup_s = scenario.transport.setup_s;
   if (row.family == Family::kDiloco) {
     out.fixed_s = row.wire.sync_fixed_s;
+    const int coordinator =
+        row.syncer == SyncerPlace::kCentral ? row.syncer_region : out.regions.front();
+    double report_s = 0.0, decision_s = 0.0;
+    for (const int region : out.regions) {
+      if (region == coordinator) continue;
+      report_s = std::max(report_s, path_latency_s(scenario, region, coordinator));
+      decision_s = std::max(decision_s, path_latency_s(scenario, coordinator, region));
+    }
+    out.decision_s = report_s + decision_s;
     out.beside_s_per_byte = (before_wire_s(row.wire, 1.0) + behind_wire_s(row.wire, 1.0)) /
                             wire_bytes(row.wire, 1.0);
   }

@@ -15,13 +15,14 @@ struct RowTraffic {
   int period_steps = 1;               // H; 1 for data-parallel
   double first_s_per_byte = 0.0, second_s_per_byte = 0.0;  // ideal, of the two phases
   double setup_s = 0.0;          // tcp: before each collective moves a byte
+  double decision_s = 0.0;       // DiLoCo: report to the coordinating shard and decision back
   double fixed_s = 0.0;          // DiLoCo: of the wire format, once per fragment …
   double beside_s_per_byte = 0.0;  // … and per byte: copies, quantising, merging
   double port_s_per_byte = 0.0;  // busiest port, both phases at once: what conservation allows
   std::vector<int> regions;      // of the learners, distinct, in learner order; none: no regions
 
   double seconds(double bytes) const {
-    return unit.lead_s + setup_s + fixed_s +
+    return unit.lead_s + decision_s + setup_s + fixed_s +
            bytes * (first_s_per_byte + second_s_per_byte + beside_s_per_byte);
   }
 };

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -128,7 +129,12 @@ Summary fold(const Scenario& scenario, const Protocol& protocol, const Tape& tap
     out.by_device.push_back(row(protocol, device));
   }
   fold_books(protocol, all, tape, out);
-  out.compute_utilization_whole_periods = utilization_of_whole_periods(protocol, lines);
+  const bool steady = std::none_of(tape.facts.begin(), tape.facts.end(), [](const Fact& fact) {
+    return std::holds_alternative<fact::FaultHit>(fact);
+  });
+  if (steady) {
+    out.compute_utilization_whole_periods = utilization_of_whole_periods(protocol, lines);
+  }
   out.uptime = uptime_share(lines, tape.end.t);
   out.step_interval_s = step_intervals(lines);
   fold_rounds(scenario, protocol, tape, out);

@@ -86,8 +86,9 @@ std::vector<TokenFate> follow_tokens(const Scenario& scenario, const Protocol& p
 double uptime_share(const std::vector<Timeline>& lines, double end_s);
 // Compute over compute and exposed communication, as compute_utilization, but over a whole number of
 // periods of H steps (data-parallel: steps) in steady state: from the start of a step to the start of the
-// same step of the period so many periods later, behind the first period. Null when a learner has not
-// done enough steps.
+// same step of the period so many periods later, in the second half of the run and behind the first
+// period. Null when a learner has not done enough steps. A run too short to use up an overlap of tau steps
+// reads too high, by up to tau steps over those counted.
 std::optional<double> utilization_of_whole_periods(const Protocol& protocol,
                                                    const std::vector<Timeline>& lines);
 Distribution step_intervals(const std::vector<Timeline>& lines);

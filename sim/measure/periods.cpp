@@ -15,11 +15,11 @@ struct Window {
 
 // As many whole periods as fit before the start of the last step, behind the first half of the run and
 // the first period with its overlap (just below what its bytes need, a run uses up its overlap slowly);
-// in a shorter run behind that period, else behind the start.
+// in a shorter run behind that period.
 std::optional<Window> whole_periods(std::int64_t steps, std::int64_t period, std::int64_t overlap) {
   const std::int64_t last = steps - 1;
   const std::int64_t first = period + overlap + 1;
-  for (const std::int64_t settled : {std::max(first, steps / 2), first, std::int64_t{0}}) {
+  for (const std::int64_t settled : {std::max(first, steps / 2), first}) {
     const std::int64_t periods = last > settled ? (last - settled) / period : 0;
     if (periods >= 1) return Window{last - periods * period, last};
   }

@@ -36,7 +36,7 @@ struct Summary {
   double goodput = 0;
   double uptime = 0;
   double compute_utilization = 0;
-  // The same over whole periods of H steps in steady state; null in a run of less than two.
+  // The same over whole periods of H steps in steady state; null in a run of less than two, or with faults.
   std::optional<double> compute_utilization_whole_periods;
   std::optional<double> hidden_share;  // null when the protocol sends no fragments
   // The same without what was received between the start of a fault and its last recovery (repair, or

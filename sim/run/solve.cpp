@@ -26,7 +26,7 @@ bool is_reference(const Protocol& row) {
 }
 
 std::string metric_name(const std::string& typed) {
-  const std::string name = typed == "CU" ? "compute_utilization" : typed;
+  const std::string name = typed == "CU" ? "compute_utilization_whole_periods" : typed;
   if (!is_known_metric(name) || name.find('*') != std::string::npos) {
     throw BadInput("--metric", "",
                    "found '" + typed + "', allowed a number of summary.json such as CU, goodput, " +
@@ -57,7 +57,7 @@ void check_numbers(const SolveOptions& options) {
 
 // Why a row may be blind to what is varied.
 std::string hint_for(const Protocol& row, const std::string& metric) {
-  const bool blind = metric == "compute_utilization" || metric == "goodput";
+  const bool blind = metric.starts_with("compute_utilization") || metric == "goodput";
   if (row.family == Family::kDiloco && row.learner_waits == LearnerWaits::kNoWait && blind) {
     return "its learners never wait for the network (learner_waits: never): solve for merged_share "
            "or hidden_share, or let them wait at_overlap";
@@ -157,7 +157,8 @@ class Solver {
                      "found '" + report_.metric + "', which this row does not have");
     }
     if (!metric.value) {
-      throw CannotGoOn(report_.metric + " is null there: nothing to count");
+      throw CannotGoOn(report_.metric + " is null there: this row or a run with faults has no such number, or "
+                                         "the run is too short");
     }
     if (pwrite(task.answer, &*metric.value, sizeof(double), 0) != sizeof(double)) {
       throw std::runtime_error("the result cannot be handed over");

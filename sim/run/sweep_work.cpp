@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sim/base/error.hpp"
+#include "sim/report/timeline.hpp"
 #include "sim/run/folder.hpp"
 #include "sim/run/one_run.hpp"
 #include "sim/run/run_scenario.hpp"
@@ -62,6 +63,15 @@ SweepWork::SweepWork(const Sweep& sweep, const Design& design, SweepStore& store
   refresh();
 }
 
+namespace {
+
+// Of the tape's name.jsonl: name.timeline.json.
+std::string timeline_path(const std::string& tape) {
+  return fs::path(tape).replace_extension(".timeline.json").string();
+}
+
+}  // namespace
+
 void SweepWork::refresh() {
   if (sweep_.keep_tapes) {
     std::error_code ignored;
@@ -69,7 +79,8 @@ void SweepWork::refresh() {
       const std::string name = entry.path().filename().string();
       std::uint64_t id = 0;
       const auto parsed = std::from_chars(name.data(), name.data() + name.size(), id, 16);
-      if (std::string_view(parsed.ptr) == ".jsonl") kept_tapes_.insert(id);
+      const bool whole = !sweep_.keep_timelines || fs::exists(timeline_path(entry.path().string()));
+      if (std::string_view(parsed.ptr) == ".jsonl" && whole) kept_tapes_.insert(id);
     }
   }
   for (std::size_t g = 0; g < wanted_.size(); ++g)
@@ -282,6 +293,13 @@ void SweepWork::body(std::size_t number, int threads, const std::function<void(d
     const std::string half =
         fmt::format("{}.{}-of-{}-{}-{}", path, shard_.index + 1, shard_.count, host_name(), number);
     write_parts(half, [&tape](const TapeSink& sink) { write_tape(tape, sink); });
+    if (sweep_.keep_timelines) {   // first, since a tape says that both are there
+      const std::string half_timeline = half + ".timeline";
+      write_parts(half_timeline, [&](const TapeSink& sink) {
+        write_timeline(loaded.scenario, loaded.scenario.protocols[0], tape, {}, sink);
+      });
+      fs::rename(half_timeline, timeline_path(path));
+    }
     fs::rename(half, path);
   };
   const Played played =

@@ -48,8 +48,13 @@ constexpr const char* kMeaning = R"(
   piece after the other, beside the wire. `sync_fixed` is paid once an exchange, `setup` when the regions in it have changed.
 * **Fragments** are whole tensors. More fragments than steps of the period: those that fall due at one step travel together (W32), so
   that P > H is P = H when H divides P and no byte is lost otherwise.
-* **`compute_utilization_whole_periods`** is compute / (compute + exposed communication) over whole periods of H steps behind the first:
-  what tables of bandwidth mean. `compute_utilization` counts the whole run, its first, undisturbed steps too.
+* **Numbers of `summary.json`.** `compute_utilization`: compute / (compute + exposed communication) over learners; waiting for stragglers
+  or a quorum is in neither. `hidden_share`: of the fragments received, those taken within tau steps of their copy (rows that wait at
+  overlap always do: their cost is exposed communication); `hidden_share_outside_faults`: without what came between a fault and H steps
+  after its repair. `merged_share`: of tokens x fragment bytes, what entered a merge; `merged_pending_share`: what had no fate at the end.
+* **`compute_utilization_whole_periods`** is compute / (compute + exposed communication) over whole periods of H steps in the second half of
+  a run without faults: what tables of bandwidth mean, and `CU` for `skerry solve`. A run too short to use up an overlap of tau steps
+  reads too high. `compute_utilization` counts the whole run, its first, undisturbed steps too.
 * **Control messages** (reports, decisions) cost one-way latency; with `transport/control` they have a size, and a reserved rate or a place
   among the flows: then one that is not there in time is given up, counted, named in the result and sent again.
 

@@ -154,9 +154,9 @@ void check_values(const Unknown& unknown) {
   if (unknown.is_factor && unknown.whole) {
     throw BadInput(
         "--vary", "",
-        fmt::format("hits {} keys that are whole numbers ({} is one): no factor keeps them "
-                    "whole, give --between LO:HI for one common value",
-                    unknown.knobs.size(), unknown.knobs.front().pointer));
+        fmt::format("hits {} keys, whole numbers among them: no factor keeps those whole, give "
+                    "--between LO:HI for one common value",
+                    unknown.knobs.size()));
   }
 }
 

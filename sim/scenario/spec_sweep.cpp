@@ -79,7 +79,8 @@ NodePtr make_tree() {
               .note("the scenario's"),
           key("until", until_spec(), "Add seeds until an interval is narrow enough."),
           key("table", table_spec(), "The printed table.").defaults(Json::object()),
-          key("keep", array_of(word({"tape"}), 0, 1, true), "Files to keep of every point.")
+          key("keep", array_of(word({"tape", "timeline"}), 0, 2, true),
+              "Files to keep of every point; a timeline comes with its tape.")
               .defaults(Json::array()),
       },
       {{"seeds", "until"}});

@@ -104,7 +104,10 @@ void read_scenario(Reading& r, const std::string& folder, const std::vector<Sett
     s.protocols.push_back(name);
   if (!r.scenario.contains("name")) r.scenario["name"] = s.name;
   s.scenario_text = r.scenario.dump();
-  s.keep_tapes = !r.document["keep"].empty();
+  for (const Json& kept : r.document["keep"]) {
+    s.keep_tapes = true;
+    s.keep_timelines = s.keep_timelines || kept == "timeline";
+  }
 }
 
 // The rule of the scenario's own baseline.

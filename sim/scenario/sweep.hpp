@@ -53,6 +53,7 @@ struct Sweep {
   std::optional<Until> until;
   SweepTable table;  // every axis and "protocol" stand in it
   bool keep_tapes = false;
+  bool keep_timelines = false;  // beside the tapes
   std::string resolved_json;  // the file again, with the scenario in it
 };
 

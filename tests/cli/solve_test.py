@@ -115,8 +115,8 @@ class Answers(Solve):
         self.assertTrue(last.startswith("next: "), last)
         self.skerry(*last.split()[2:], "--out", "r")
         summary = self.read_json("r", "data_parallel", "seed-1", "summary.json")
-        self.assertGreaterEqual(summary["compute_utilization"], 0.8)
-        self.assertLess(summary["compute_utilization"], 0.8011)
+        self.assertGreaterEqual(summary["compute_utilization_whole_periods"], 0.8)
+        self.assertLess(summary["compute_utilization_whole_periods"], 0.8011)
 
     def test_the_mean_over_the_seeds(self):
         spread = {"relative": 0.5}
@@ -146,8 +146,8 @@ class Answers(Solve):
 class Refusals(Solve):
     def test_some_cells_refused(self):
         done = self.solve(*PORTS, "--metric", "CU", "--target", 0.5, 1.5, expect=5, protocols=LEARNERS)
-        self.assertIn("refused data_parallel, compute_utilization 1.5: out of reach: the metric is", done.stderr)
-        self.assertIn("refused decoupled_diloco, compute_utilization 0.5, 1.5: the key does not move the metric: "
+        self.assertIn("refused data_parallel, compute_utilization_whole_periods 1.5: out of reach: the metric is", done.stderr)
+        self.assertIn("refused decoupled_diloco, compute_utilization_whole_periods 0.5, 1.5: the key does not move the metric: "
                       "it is 1 at all of 5 points from 0.0001 to 10000; its learners never wait", done.stderr)
         self.assertIn("note ideal: a reference row", done.stdout)
         self.assertIn("refused", done.stdout)

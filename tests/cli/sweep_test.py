@@ -414,12 +414,19 @@ class Lives(SweepTest):
         self.assertEqual(len(list((self.folder / "s" / "tapes").iterdir())), 4)
         self.assertEqual(self.tables("s"), tables)
         self.assertEqual(self.counts("s.sweep.json", "--out", "s", "--status")["missing"], 0)
+        self.write(axes={"port": {"at": "/regions/*/port_gbps", "values": [1, 2]}}, seeds=1, keep=["timeline"])
+        self.assertEqual(self.counts("s.sweep.json", "--out", "s", "--status")["missing"], 4)
+        self.skerry("sweep", "s.sweep.json", "--out", "s")
+        timelines = list((self.folder / "s" / "tapes").glob("*.timeline.json"))
+        self.assertEqual(len(timelines), 4)
+        self.assertTrue(json.loads(timelines[0].read_text(encoding="utf-8"))["traceEvents"])
+        self.assertEqual(self.tables("s"), tables)
         half = self.folder / "s" / "tapes" / f"{'0' * 16}.jsonl.1-of-1-{socket.gethostname()}-7"
         half.write_text("half", encoding="utf-8")
         next((self.folder / "s" / "tapes").glob("*.jsonl")).unlink()
         self.skerry("sweep", "s.sweep.json", "--out", "s")
         self.assertFalse(half.exists())
-        self.assertEqual(len(list((self.folder / "s" / "tapes").iterdir())), 4)
+        self.assertEqual(len(list((self.folder / "s" / "tapes").iterdir())), 8)
 
     def test_damaged_records_are_run_again(self):
         whole = self.whole()

@@ -313,3 +313,30 @@ TEST_CASE("nothing is sent: one region, no model, exchange off, ideal") {
   one.learners[0].region = -1;
   CHECK(estimate(one).rows[1].regions == 0);
 }
+
+TEST_CASE("the port of lock-step counts latency, caps and the row's own wire") {
+  // 1e9 x 16 bit, two sites, T = 1 s, 64 buckets, 100 ms one way: lead 0.2 s. A step of 1.3 s needs
+  // 1/3 + 2/192 + 0.2 + 16/W = 1.3: W = 21.157 Gbit/s.
+  Scenario s = places({10.0, 10.0}, 1e9, 1.0, 0.1);
+  const double tokens_per_s = 2000.0 / (0.95 * 1.3);
+  const double port = lock_step_port_Bps(s, s.protocols[1], tokens_per_s).value();
+  CHECK(gbps(port) == doctest::Approx(16.0 / (1.3 - 0.2 - 1.0 / 3 - 2.0 / 192)).epsilon(1e-9));
+  // A data-parallel row on int8 needs half.
+  s.protocols[0].wire.bits_per_parameter = 8.0;
+  CHECK(lock_step_port_Bps(s, s.protocols[0], tokens_per_s).value() ==
+        doctest::Approx(port / 2).epsilon(1e-9));
+  // Flows capped at 2 Gbit/s take 8 s: no port is enough.
+  s.transport.class_cap_Bps[0] = bytes_per_s_from_gbps(2.0);
+  CHECK(lock_step_port_Bps(s, s.protocols[1], tokens_per_s).value() == kUnlimited);
+}
+
+TEST_CASE("where nobody waits the K-th fastest sets the clock, and messages take their way") {
+  // Steps of 1 and 2 s, quorum 1: a fragment every step of the fast one, 16/24 Gbit each.
+  Scenario s = places({10.0, 10.0}, 1e9, 1.0, 0.05);
+  s.learners[1].step_s = 2.0;
+  CHECK(gbps(estimate(s).rows[1].needed_Bps) == doctest::Approx(16.0 / 24).epsilon(1e-9));
+  s.protocols[1].quorum = 2;
+  CHECK(gbps(estimate(s).rows[1].needed_Bps) == doctest::Approx(8.0 / 24).epsilon(1e-9));
+  // Report and decision 50 ms each, the ring of two another 0.1 s; 16/24 Gbit at 10 Gbit/s.
+  CHECK(estimate(s).rows[1].sync_s_mean == doctest::Approx(0.2 + 1.6 / 24).epsilon(1e-9));
+}

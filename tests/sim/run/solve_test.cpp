@@ -325,7 +325,7 @@ TEST_CASE("bounds that cannot be meant") {
   CHECK(says(port({"1:2e6", ""}), "/regions/us-east5/port_gbps would be 2000000"));
   CHECK(says(port({"", "1:1e6"}), "would be 2000000"));
   const std::string steps = "/protocols/*/sync_period_steps";
-  CHECK(says(refused([&] { unknown_of(knobs({steps}), {}); }), "no factor keeps them whole"));
+  CHECK(says(refused([&] { unknown_of(knobs({steps}), {}); }), "no factor keeps those whole"));
   CHECK(says(refused([&] { unknown_of(knobs({steps}), {"1:2.5", ""}); }), "allowed whole numbers"));
   CHECK(unknown_of(knobs({steps}), {"1:200", ""}).whole);
   CHECK(says(refused([] { unknown_of(knobs({"/regions/us-west1/up_gbps"}), {}); }),
