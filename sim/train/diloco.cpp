@@ -67,12 +67,9 @@ class Diloco {
   };
   struct CopyState {
     State state;
-    std::atomic<bool> ready = false;
-    void describe(Archive& a) {
-      bool is_ready = ready;
-      a(state, is_ready);
-      ready = is_ready;
-    }
+    bool given = false;  // by its donor
+    bool ready = false;  // from the next turn on, so that how far learners get in a turn is no race
+    void describe(Archive& a) { a(state, given); }
   };
 
   bool advance(int learner, int worker);  // false when nothing could be done
@@ -196,7 +193,7 @@ bool Diloco::overwrite(Cursor& c, const Command& command) {
 void Diloco::copy(int to, const State& state) {
   CopyState& copy = copies_[static_cast<std::size_t>(to)];
   copy.state = state;
-  copy.ready = true;
+  copy.given = true;
 }
 
 // ---------------------------------------------------------------- syncer
@@ -262,6 +259,7 @@ TrainResult Diloco::run(const std::function<void(double)>& progress, Archive* fr
   const std::vector<int>& learners = protocol_.learners;
   std::vector<char> moved(learners.size());
   while (next_round_ < rounds_.size() && !curve_.ended()) {
+    for (CopyState& copy : copies_) copy.ready = copy.given;
     kernels::parallel_for(static_cast<int>(learners.size()), trainer_.threads(),
                           [&](int i, int worker) {
                             const auto at = static_cast<std::size_t>(i);
