@@ -9,19 +9,6 @@
 
 namespace skerry {
 
-double data_parallel_step_s(double step_s, double backward_share, int buckets, double bucket_s,
-                            double lead_s) {
-  const double first_ready_s = step_s * (1.0 - backward_share + backward_share / buckets);
-  return std::max(first_ready_s + lead_s + buckets * bucket_s, step_s + lead_s + bucket_s);
-}
-
-double data_parallel_port_Bps(double volume_bytes, double step_s, double backward_share,
-                              int buckets, double wanted_s) {
-  if (wanted_s <= step_s) return kUnlimited;
-  const double first_ready_s = step_s * (1.0 - backward_share + backward_share / buckets);
-  return volume_bytes / std::min(wanted_s - first_ready_s, buckets * (wanted_s - step_s));
-}
-
 double shortest_period_s(double step_s, int period_steps, int overlap_steps, bool one_at_a_time,
                          const std::vector<double>& turns_s, const std::vector<double>& delays_s,
                          double wire_s) {

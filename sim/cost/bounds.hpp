@@ -5,23 +5,6 @@
 
 namespace skerry {
 
-// ---------------------------------------------------------------- data-parallel
-
-// One lock-step of `step_s` = T whose backward pass (the last `backward_share` of it) fills
-// `buckets` = n equal buckets, each sent by a collective of `bucket_s` = x behind `lead_s`, one
-// after the other: max over k of ready_k + lead + (n − k)·x, linear in k, so the first or the last
-// bucket decides. A bucket of no seconds and no lead leaves T.
-double data_parallel_step_s(double step_s, double backward_share, int buckets, double bucket_s,
-                            double lead_s);
-
-// The rate that a port must have so that such a step takes `wanted_s`, when each step moves
-// `volume_bytes` = ρV through it; latency not counted. The inverse of the above with x = ρV/(nB):
-//   B = ρV / min(S − F − (T − F)/n, n·(S − T)),  S = wanted_s, F = forward
-// The first is the law of the published tables (arXiv 2604.21428, Table 13), the second the last
-// bucket, which nothing hides. kUnlimited when wanted_s ≤ step_s.
-double data_parallel_port_Bps(double volume_bytes, double step_s, double backward_share,
-                              int buckets, double wanted_s);
-
 // ---------------------------------------------------------------- DiLoCo family
 
 // Fewest seconds of a period of H steps of T for learners that wait at overlap τ, when each of its P

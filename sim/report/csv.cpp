@@ -33,7 +33,9 @@ std::vector<std::string> columns_of(const std::vector<Scalars>& runs) {
   return columns;
 }
 
-std::string quoted(const std::string& text) {
+}  // namespace
+
+std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) {
@@ -42,8 +44,6 @@ std::string quoted(const std::string& text) {
   }
   return out + "\"";
 }
-
-}  // namespace
 
 std::string table_csv(const std::vector<RunRecord>& records, const std::string& hash) {
   std::vector<Scalars> runs;
@@ -59,7 +59,7 @@ std::string table_csv(const std::vector<RunRecord>& records, const std::string& 
     out += hash;
     for (const std::string& column : columns) {
       const auto cell = cells.find(column);
-      out.append(",").append(cell == cells.end() ? std::string() : quoted(cell->second));
+      out.append(",").append(cell == cells.end() ? std::string() : csv_cell(cell->second));
     }
     out += "\n";
   }

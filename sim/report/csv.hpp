@@ -10,6 +10,9 @@
 
 namespace skerry {
 
+// A cell: in quotes where it holds a comma, a quote or a line break.
+std::string csv_cell(const std::string& text);
+
 // table.csv: long form, one row a run, every scalar of its summary and the scenario's hash. A
 // column that a run does not have is empty in its row.
 std::string table_csv(const std::vector<RunRecord>& records, const std::string& hash);

@@ -8,21 +8,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/report/csv.hpp"
 #include "sim/report/number_text.hpp"
 
 namespace skerry {
 
 namespace {
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
-}
 
 // A text that a spreadsheet would read as a formula gets an apostrophe before it.
 std::string text_cell(const std::string& text) {

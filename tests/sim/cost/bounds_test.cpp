@@ -56,31 +56,17 @@ TEST_CASE("a data-parallel step is the replay of its buckets") {
   }
 }
 
-TEST_CASE("the port that data-parallel needs follows the law of the published table") {
+TEST_CASE("a data-parallel step follows the law of the published table") {
   // 5e9 parameters at 16 bits = 80 Gbit, 8 sites: rho = 2 x 7/8 = 1.75, V = 140 Gbit; T = 1 s.
   // CU 95 %: 140 / (1/0.95 - 1/3 - 2/192) = 197.5 Gbit/s (printed: 198).
-  const double volume = 1.75 * 80e9 / 8.0;
+  const auto step_s = [](double gbps) {
+    return 1.0 + late_s(buckets(2.0 / 3.0, 64), {}, 1.0, 0, {0.0, 0.0, 140.0 / 64.0 / gbps});
+  };
   const double law = 140.0 / (1.0 / 0.95 - 1.0 / 3.0 - 2.0 / 192.0);
-  const double port = data_parallel_port_Bps(volume, 1.0, 2.0 / 3.0, 64, 1.0 / 0.95);
-  CHECK(gbps_from_bytes_per_s(port) == doctest::Approx(law).epsilon(1e-12));
+  CHECK(step_s(law) == doctest::Approx(1.0 / 0.95).epsilon(1e-12));
   CHECK(law == doctest::Approx(197.5).epsilon(1e-3));
   // CU 99.9 %: the last bucket, 140/64 Gbit in T (1/0.999 - 1) = 1.001 ms.
-  CHECK(gbps_from_bytes_per_s(data_parallel_port_Bps(volume, 1.0, 2.0 / 3.0, 64, 1.0 / 0.999)) ==
-        doctest::Approx(140.0 / 64.0 * 999.0).epsilon(1e-9));
-  CHECK(data_parallel_port_Bps(volume, 1.0, 2.0 / 3.0, 64, 1.0) == kUnlimited);
-}
-
-TEST_CASE("port and step are inverse") {
-  RandomStream random(4, "tests/bounds", 0);
-  for (int i = 0; i < 200; ++i) {
-    const double step_s = 0.1 + random.uniform(), backward = random.uniform();
-    const double wanted_s = step_s * (1.001 + 5.0 * random.uniform());
-    const double volume = 1e9 * (0.1 + random.uniform());
-    const int n = 1 + static_cast<int>(random.below(100));
-    const double port = data_parallel_port_Bps(volume, step_s, backward, n, wanted_s);
-    CHECK(step_s + late_s(buckets(backward, n), {}, step_s, 0, {0.0, 0.0, volume / n / port}) ==
-          doctest::Approx(wanted_s).epsilon(1e-9));
-  }
+  CHECK(step_s(140.0 / 64.0 * 999.0) == doctest::Approx(1.0 / 0.999).epsilon(1e-9));
 }
 
 TEST_CASE("the shortest period of learners that wait") {
