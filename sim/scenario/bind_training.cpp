@@ -6,6 +6,7 @@
 
 #include "kernels/model.hpp"
 #include "sim/scenario/bind.hpp"
+#include "sim/scenario/catalog.hpp"
 #include "sim/scenario/corpus.hpp"
 #include "sim/scenario/metrics.hpp"
 #include "sim/scenario/parse.hpp"
@@ -131,9 +132,36 @@ void check_steps(const Binder& binder, const Training& training) {
   }
 }
 
-InnerOptimizer inner_of(const Json& given, double rate) {
+// The default, the given number, or the table's.
+void bind_rate(Binder& binder, const Json& given, double standard, const Protocol& protocol,
+               Merge merge_body, InnerOptimizer& inner) {
+  inner.rate = standard;
+  if (!given.contains("rate")) return;
+  if (given["rate"].is_number()) {
+    inner.rate = number_at(given, "rate");
+    return;
+  }
+  inner.tuned = true;
+  const std::optional<TunedRate> found =
+      tuned_rate(binder.scenario.training.model, protocol, merge_body);
+  if (found) inner.rate = found->rate;
+  if (found && !found->at_edge) return;
+  binder.warn("W38", under("/training/protocols", protocol.name) + "/inner/rate: rate not tuned, " +
+                         number_text(inner.rate) +
+                         (found ? " is the edge of the grid that was tried"
+                                : " is the default: no entry in "
+                                  "catalog/rates.json has this model, "
+                                  "batch, protocol, learners, period and merge"));
+}
+
+RateRule rate_rule_of(const Json& word) {
+  if (word == "linear") return RateRule::kLinear;
+  return word == "square_root" ? RateRule::kSquareRoot : RateRule::kConstant;
+}
+
+InnerOptimizer inner_of(const Json& given) {
   InnerOptimizer inner;
-  inner.rate = number_at(given, "rate", rate);
+  inner.rate_rule = rate_rule_of(given["rate_rule"]);
   inner.final_rate_share = number_at(given, "final_rate_share");
   inner.warm_up_steps = static_cast<int>(integer_at(given, "warm_up_steps"));
   inner.beta1 = number_at(given, "beta1");
@@ -192,7 +220,8 @@ TrainingOfProtocol bind_row(Binder& binder, const Json& given, double rate,
   const Json row = own == nullptr ? Json::object() : *own;
   const std::string pointer = under("/training/protocols", protocol.name);
   TrainingOfProtocol result;
-  result.inner = inner_of(merged(row, "inner", given["inner"]), rate);
+  const Json inner = merged(row, "inner", given["inner"]);
+  result.inner = inner_of(inner);
   if (protocol.family == Family::kDataParallel) {
     for (const char* key : {"outer", "merge", "wire", "error_feedback", "mixing_alpha"}) {
       if (row.contains(key)) {
@@ -200,6 +229,7 @@ TrainingOfProtocol bind_row(Binder& binder, const Json& given, double rate,
                                                protocol.preset + ", which is data-parallel");
       }
     }
+    bind_rate(binder, inner, rate, protocol, Merge::kMean, result.inner);
     return result;
   }
   const Json outer = merged(row, "outer", given["outer"]);
@@ -210,6 +240,7 @@ TrainingOfProtocol bind_row(Binder& binder, const Json& given, double rate,
   const Json merge = merged(row, "merge", given.contains("merge") ? given["merge"] : of_preset);
   result.merge_body = merge_of(merge["body"]);
   result.merge_embedding = merge_of(merge["embedding"]);
+  bind_rate(binder, inner, rate, protocol, result.merge_body, result.inner);
   bind_exchange(binder, row, given, protocol, result);
   return result;
 }

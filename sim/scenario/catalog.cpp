@@ -50,7 +50,46 @@ const Regions& regions() {
   return all;
 }
 
+// What a rate depends on, in one line. Data-parallel has no period and merges nothing.
+std::string rate_place(const std::vector<int>& model, const std::string& kind,
+                       std::int64_t learners, std::int64_t period, const std::string& merge) {
+  std::string place = kind + ' ' + std::to_string(learners);
+  if (kind != "data_parallel") place += ' ' + std::to_string(period) + ' ' + merge;
+  for (const int size : model)
+    place += ' ' + std::to_string(size);
+  return place;
+}
+
+const std::map<std::string, TunedRate>& rates() {
+  static const std::map<std::string, TunedRate> all = [] {
+    std::map<std::string, TunedRate> made;
+    const Json document = parse_strict(kRatesJson, "catalog/rates.json");
+    for (const Json& entry : document.at("entries")) {
+      const std::string place = rate_place(
+          document.at("models").at(entry.at("model").get<std::string>()).get<std::vector<int>>(),
+          entry.at("protocol").get<std::string>(), entry.at("learners").get<std::int64_t>(),
+          entry.value("sync_period_steps", std::int64_t{0}), entry.value("merge", std::string()));
+      const double rate = entry.at("rate").get<double>();
+      const Json& grid = entry.at("grid");
+      made[place] = {rate, rate == grid.front().get<double>() || rate == grid.back().get<double>()};
+    }
+    return made;
+  }();
+  return all;
+}
+
 }  // namespace
+
+std::optional<TunedRate> tuned_rate(const TrainedModel& model, const Protocol& protocol,
+                                    Merge merge_body) {
+  const auto found = rates().find(rate_place(
+      {model.layers, model.width, model.heads, model.context, model.vocabulary, model.batch},
+      protocol.family == Family::kDataParallel ? "data_parallel" : protocol.preset,
+      static_cast<std::int64_t>(protocol.learners.size()), protocol.sync_period_steps,
+      merge_body == Merge::kMean ? "mean" : "radial_directional"));
+  if (found == rates().end()) return std::nullopt;
+  return found->second;
+}
 
 const Device* find_device(const std::string& name) {
   const auto found = devices().find(name);

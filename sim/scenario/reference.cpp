@@ -138,6 +138,7 @@ They name settings that cannot matter, or that deserve a second look, and stay w
 | W35 | trained, with fewer than 50 outer rounds per fragment |
 | W36 | trained tokens are more than four times the text |
 | W37 | training ended at stop_at_loss |
+| W38 | rate not tuned: the table has no entry, or one at the edge of its grid |
 )";
 
 // Text in a cell of a table.

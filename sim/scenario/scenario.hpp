@@ -333,10 +333,15 @@ struct TrainedModel {
   int layers = 2, width = 32, heads = 1, context = 32, vocabulary = 256, batch = 8;
 };
 
+// How the rate of a step follows its share of the full tokens, s: × 1, s or √s.
+enum class RateRule { kConstant, kLinear, kSquareRoot };
+
 struct InnerOptimizer {
   double rate = 4e-3;
+  bool tuned = false;  // `rate` was asked for as "tuned" and comes from the table of tuned rates
+  RateRule rate_rule = RateRule::kConstant;
   double final_rate_share = 0.1;  // cosine decay to this share of `rate` over the run's horizon
-  int warm_up_steps = 50;
+  int warm_up_steps = 50;         // of full batches, like the horizon: both are counted in tokens
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weight_decay = 0.1, clip_norm = 1.0;
 };
 

@@ -20,10 +20,19 @@ std::vector<Field> with_or_without(std::vector<Field> fields, bool with_defaults
 NodePtr inner_spec(bool with_defaults) {
   return object(with_or_without(
       {
-          key("rate", positive(100.0), "Peak learning rate of AdamW.")
+          key("rate", either({positive(100.0), word({"tuned"})}),
+              "Peak learning rate of AdamW. tuned: the best of one grid, the same for all, for this "
+              "trained model (batch and all), kind of protocol, number of learners, period and merge of all but the embedding, from "
+              "catalog/rates.json; without an entry the default, and W38 says so.")
               .note("0.004; 0.002 with model large"),
+          key("rate_rule", word({"constant", "linear", "square_root"}),
+              "What a smaller batch makes of the rate, when slices or learners are away: nothing, "
+              "or times its share of the full batch, or the root of that. DiLoCo family: the "
+              "learner's own batch; data-parallel: that of all the row's learners.")
+              .defaults("constant"),
           key("final_rate_share", share(true, true),
-              "Cosine decay over the run's horizon down to this share.")
+              "Cosine decay over the run's horizon down to this share. Decay and warm-up follow "
+              "the tokens behind a state: a step of half a batch is half a step here.")
               .defaults(0.1),
           key("warm_up_steps", integer(0, 1e9, "learner steps"), "Linear warm-up.").defaults(50),
           key("beta1", share(true, false), "AdamW.").defaults(0.9),

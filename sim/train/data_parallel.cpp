@@ -117,7 +117,8 @@ void check_data_parallel(const Tape& tape, const std::string& label) {
   net_steps(tape, label);
 }
 
-TrainResult replay_data_parallel(const Scenario& scenario, const Tape& tape, Trainer& trainer,
+TrainResult replay_data_parallel(const Scenario& scenario, const Protocol& protocol,
+                                 const Tape& tape, Trainer& trainer,
                                  const std::function<void(double)>& progress,
                                  const std::string& label, Archive* from) {
   const std::vector<Span> spans = net_steps(tape, label);
@@ -148,7 +149,8 @@ TrainResult replay_data_parallel(const Scenario& scenario, const Tape& tape, Tra
     for (std::int64_t i = 1; i <= span.n && !curve.ended(); ++i) {
       if (span.before + i <= done) continue;
       done = span.before + i;
-      trainer.synchronous_step(state, trainer.warm_start_steps() + done, batches);
+      trainer.synchronous_step(state, trainer.warm_start_steps() + done, batches,
+                               protocol.learners.size());
       now.simulated_s =
           span.t0 + (span.t1 - span.t0) * static_cast<double>(i) / static_cast<double>(span.n);
       now.tokens += span.tokens;

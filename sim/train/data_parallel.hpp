@@ -20,7 +20,8 @@ void check_data_parallel(const Tape& tape, const std::string& label);
 //
 // `label` names the tape in messages. `from`: the state of a snapshot, or null; the snapshot of a
 // training that stopped holds the state alone.
-TrainResult replay_data_parallel(const Scenario& scenario, const Tape& tape, Trainer& trainer,
+TrainResult replay_data_parallel(const Scenario& scenario, const Protocol& protocol,
+                                 const Tape& tape, Trainer& trainer,
                                  const std::function<void(double)>& progress,
                                  const std::string& label, Archive* from);
 

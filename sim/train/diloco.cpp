@@ -134,6 +134,9 @@ bool Diloco::begin(Cursor& c, const Life& life) {
     CopyState& copy = copies_[static_cast<std::size_t>(life.copy)];
     if (!copy.ready) return false;
     c.state = std::move(copy.state);
+    if (plan_.copies[static_cast<std::size_t>(life.copy)].donor < 0) {
+      c.state.full_steps = static_cast<double>(trainer_.warm_start_steps() + life.start);
+    }
   }
   c.command = c.span = 0;
   c.done_in_span = 0;
@@ -205,7 +208,7 @@ void Diloco::copy_global() {
     if (planned.rounds > next_round_) return;
     if (planned.donor >= 0) continue;
     const std::vector<float> zero(syncer_.parameters().size());
-    copy(static_cast<int>(next_copy_), {syncer_.parameters(), zero, zero, 0});
+    copy(static_cast<int>(next_copy_), {syncer_.parameters(), zero, zero, 0, 0});
   }
 }
 
@@ -259,7 +262,8 @@ TrainResult Diloco::run(const std::function<void(double)>& progress, Archive* fr
   const std::vector<int>& learners = protocol_.learners;
   std::vector<char> moved(learners.size());
   while (next_round_ < rounds_.size() && !curve_.ended()) {
-    for (CopyState& copy : copies_) copy.ready = copy.given;
+    for (CopyState& copy : copies_)
+      copy.ready = copy.given;
     kernels::parallel_for(static_cast<int>(learners.size()), trainer_.threads(),
                           [&](int i, int worker) {
                             const auto at = static_cast<std::size_t>(i);

@@ -79,7 +79,8 @@ TrainResult replay(const Scenario& scenario, int index, const Tape& tape, int th
   train::Archive* const state = going_on ? &from : nullptr;
   TrainResult result =
       protocol.family == Family::kDataParallel
-          ? train::replay_data_parallel(scenario, tape, trainer, progress, options.label, state)
+          ? train::replay_data_parallel(scenario, protocol, tape, trainer, progress, options.label,
+                                        state)
           : train::replay_diloco(scenario, protocol, tape, trainer, progress, options.label, state);
   if (result.stopped) {
     result.snapshot = train::snapshot_of(std::move(header), std::move(result.snapshot));

@@ -11,7 +11,7 @@ namespace skerry::train {
 
 namespace {
 
-constexpr std::string_view kFirst = "skerry snapshot/1\n";
+constexpr std::string_view kFirst = "skerry snapshot/2\n";
 constexpr std::string_view kAnyVersion = "skerry snapshot/";
 
 template <class T>
@@ -58,8 +58,9 @@ std::uint64_t settings_hash(const Scenario& scenario, int protocol, double horiz
                                corpus.tokens.size() * sizeof(kernels::Token)});
   Archive a;
   a(t.evaluation_windows, t.evaluations, t.warm_start_steps, t.gradient_shards, t.shards);
-  a(own.inner.rate, own.inner.final_rate_share, own.inner.warm_up_steps, own.inner.beta1,
-    own.inner.beta2, own.inner.epsilon, own.inner.weight_decay, own.inner.clip_norm);
+  a(own.inner.rate, own.inner.rate_rule, own.inner.final_rate_share, own.inner.warm_up_steps,
+    own.inner.beta1, own.inner.beta2, own.inner.epsilon, own.inner.weight_decay,
+    own.inner.clip_norm);
   a(own.outer.rate, own.outer.momentum, own.merge_body, own.merge_embedding, own.wire,
     own.error_feedback, own.mixing_alpha);
   a(row.family, row.fragments, row.accumulate_steps, charged, learners, horizon_steps, parts, text);

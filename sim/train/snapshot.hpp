@@ -1,6 +1,6 @@
 // snapshot.bin: a training that ended at stop_at_loss, to go on from.
 //
-// File: the line "skerry snapshot/1", then an Archive: whose it is (Header), the state as the
+// File: the line "skerry snapshot/2", then an Archive: whose it is (Header), the state as the
 // replay of the family describes it, and 64 bits of hash over all bytes before them.
 #pragma once
 

@@ -92,15 +92,18 @@ int Trainer::trained_tokens(double charged) const {
   return static_cast<int>(std::lround(share * static_cast<double>(tokens_of(shape_))));
 }
 
-float Trainer::rate(std::int64_t number) const {
+float Trainer::rate(double full_steps, double share) const {
   const InnerOptimizer& inner = optimizers_.inner;
-  const double n = static_cast<double>(number);
-  if (n <= inner.warm_up_steps) return static_cast<float>(inner.rate * n / inner.warm_up_steps);
+  double rate = inner.rate;
+  if (inner.rate_rule == RateRule::kLinear) rate *= share;
+  if (inner.rate_rule == RateRule::kSquareRoot) rate *= std::sqrt(share);
+  if (full_steps <= inner.warm_up_steps)
+    return static_cast<float>(rate * full_steps / inner.warm_up_steps);
   const double left = std::max(1.0, total_steps_ - inner.warm_up_steps);
-  const double done = std::min(1.0, (n - inner.warm_up_steps) / left);
+  const double done = std::min(1.0, (full_steps - inner.warm_up_steps) / left);
   const double half = cosine(std::numbers::pi / 2.0 * done);  // (1 + cos πx) / 2 = cos²(πx/2)
-  const double share = inner.final_rate_share + (1.0 - inner.final_rate_share) * half * half;
-  return static_cast<float>(inner.rate * share);
+  const double left_share = inner.final_rate_share + (1.0 - inner.final_rate_share) * half * half;
+  return static_cast<float>(rate * left_share);
 }
 
 std::vector<std::size_t> Trainer::window_starts(int learner, std::int64_t number, int pass) const {
@@ -155,9 +158,11 @@ void Trainer::step(State& state, std::int64_t number, Batch batch, int worker) {
     }
   }
   clip(w.gradient);
+  const double share = batch.tokens / static_cast<double>(tokens_of(shape_));
+  state.full_steps += share;
   state.adamw_steps += 1;
-  kernels::adamw_step(adamw_, rate(number), state.adamw_steps, w.gradient, state.parameters,
-                      state.moment1, state.moment2);
+  kernels::adamw_step(adamw_, rate(state.full_steps, share), state.adamw_steps, w.gradient,
+                      state.parameters, state.moment1, state.moment2);
 }
 
 // Adds the gradients of batches of one pass, each by its share of all tokens, to the mean.
@@ -184,8 +189,8 @@ void Trainer::add_pass(const State& state, std::int64_t number, std::span<const 
   });
 }
 
-void Trainer::synchronous_step(State& state, std::int64_t number,
-                               const std::vector<Batch>& batches) {
+void Trainer::synchronous_step(State& state, std::int64_t number, const std::vector<Batch>& batches,
+                               std::size_t learners) {
   double all = 0.0;
   for (const Batch& batch : batches)
     all += batch.tokens;
@@ -198,25 +203,29 @@ void Trainer::synchronous_step(State& state, std::int64_t number,
     first = end;
   }
   clip(mean_);
+  const std::size_t full =
+      learners * static_cast<std::size_t>(number > warm_start_steps() ? passes_ : 1);
+  const double share = all / static_cast<double>(full * tokens_of(shape_));
+  state.full_steps += share;
   state.adamw_steps += 1;
   kernels::parallel_for(chunks(mean_.size()), threads_, [&](int part, int) {
     kernels::adamw_step(
-        adamw_, rate(number), state.adamw_steps, chunk(std::span<const float>(mean_), part),
-        chunk(std::span<float>(state.parameters), part),
+        adamw_, rate(state.full_steps, share), state.adamw_steps,
+        chunk(std::span<const float>(mean_), part), chunk(std::span<float>(state.parameters), part),
         chunk(std::span<float>(state.moment1), part), chunk(std::span<float>(state.moment2), part));
   });
 }
 
 State Trainer::warm_start() {
   const std::size_t size = kernels::parameter_count(shape_);
-  State state{std::vector<float>(size), std::vector<float>(size), std::vector<float>(size), 0};
+  State state{std::vector<float>(size), std::vector<float>(size), std::vector<float>(size), 0, 0};
   kernels::initialise(shape_, seed_, state.parameters);
   std::vector<Batch> batches;
   for (int i = 0; i < static_cast<int>(streams_.size()); ++i) {
     batches.push_back({i, static_cast<int>(tokens_of(shape_))});
   }
   for (std::int64_t number = 1; number <= warm_start_steps(); ++number) {
-    synchronous_step(state, number, batches);
+    synchronous_step(state, number, batches, streams_.size());
   }
   gradients_.clear();  // as many as learners: a run of the DiLoCo family needs them no more
   return state;

@@ -2,9 +2,10 @@
 // Knows scenario and seed, but no tape.
 //
 // `number` is a learner's step number counted from the first step of the warm start: number =
-// warm_start_steps + its step on the tape. Windows and learning rate are pure functions of
-// (learner, number), so whoever goes back to an earlier step gets its data cursor back with it, and
-// what happens to one learner changes nothing of what another reads.
+// warm_start_steps + its step on the tape. Windows are a pure function of (learner, number), so
+// whoever goes back to an earlier step gets its data cursor back with it, and what happens to one
+// learner changes nothing of what another reads. The learning rate follows the tokens behind a
+// state, which travel with it: a learner that lost slices is less far in its schedule.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,8 @@ namespace skerry::train {
 struct State {
   std::vector<float> parameters, moment1, moment2;
   std::int64_t adamw_steps = 0;  // since the moments were zero (bias correction)
-  void describe(Archive& a) { a(parameters, moment1, moment2, adamw_steps); }
+  double full_steps = 0;  // its tokens since the first step of the warm start, in full batches
+  void describe(Archive& a) { a(parameters, moment1, moment2, adamw_steps, full_steps); }
 };
 
 // What one learner trains on in one step: the first `tokens` of its B·T; the others are masked.
@@ -53,9 +55,10 @@ class Trainer {
   // Trained tokens of a pass of `charged` tokens: the same share of B·T, rounded.
   int trained_tokens(double charged) const;
 
-  // Linear warm-up to `rate`, then a cosine down to final_rate_share × rate at the horizon, then
-  // constant.
-  float rate(std::int64_t number) const;
+  // Of the step that brings a state to `full_steps`, with `share` of the tokens of a full one:
+  // linear warm-up to `rate`, then a cosine down to final_rate_share × rate at the horizon, then
+  // constant; times what rate_rule makes of the share.
+  float rate(double full_steps, double share = 1.0) const;
 
   // State after the warm start: synchronous steps from kernels::initialise(seed), one full batch of
   // every learner of the scenario in each, whoever takes part in the protocol: all rows start from
@@ -67,8 +70,10 @@ class Trainer {
   void step(State& state, std::int64_t number, Batch batch, int worker);
 
   // One step on the token-weighted mean gradient of several learners (in the order given), in
-  // parallel, pass after pass. With one batch: the bits of step().
-  void synchronous_step(State& state, std::int64_t number, const std::vector<Batch>& batches);
+  // parallel, pass after pass, which together are `learners` × passes() full batches. With one
+  // batch of one learner: the bits of step().
+  void synchronous_step(State& state, std::int64_t number, const std::vector<Batch>& batches,
+                        std::size_t learners);
 
   // Loss over the held-out windows in nats per byte, whatever the vocabulary: the sum of the losses
   // of their tokens over the bytes that these stand for. Batches in parallel, summed in order.

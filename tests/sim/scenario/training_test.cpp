@@ -1,11 +1,13 @@
 // What is trained: tokens, corpora, and how the trained model falls into fragments.
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include <doctest/doctest.h>
 
 #include "kernels/model.hpp"
 #include "sim/scenario/balanced.hpp"
+#include "sim/scenario/catalog.hpp"
 #include "sim/scenario/corpus.hpp"
 #include "tests/sim/scenario/helpers.hpp"
 
@@ -142,16 +144,91 @@ TEST_CASE("short runs and texts that are read too often are warned about") {
     document["stop"] = {{"tokens", steps * plain.charged.tokens_per_learner_step *
                                        static_cast<double>(plain.learners.size())}};
     std::string all;
-    for (const std::string& warning : load(document).scenario.warnings) all += warning + "\n";
+    for (const std::string& warning : load(document).scenario.warnings)
+      all += warning + "\n";
     return all;
   };
   // 490 steps with H = 10: 49 rounds; 500: 50.
   CHECK(has(warnings(490, 10), "W35: /protocols/diloco: a short run, about 49 outer rounds"));
   CHECK(!has(warnings(500, 10), "W35"));
-  // The first MiB of the King James Bible, 95 % of it to train on: 996,147 bytes. So many learners x
-  // 512 tokens a step: four times the text, and a tenth more.
+  // The first MiB of the King James Bible, 95 % of it to train on: 996,147 bytes. So many learners
+  // x 512 tokens a step: four times the text, and a tenth more.
   const double learners = static_cast<double>(load(base()).scenario.learners.size());
   const double four = 4.0 * 1048576 * 0.95 / (512 * learners);
   CHECK(!has(warnings(std::floor(four), 1), "W36"));
-  CHECK(has(warnings(std::ceil(1.1 * four), 1), "W36: /training/corpus: diloco reads the text 4.4 times"));
+  CHECK(has(warnings(std::ceil(1.1 * four), 1),
+            "W36: /training/corpus: diloco reads the text 4.4 times"));
+}
+
+namespace {
+
+// The rate of a row when it is asked to be tuned, and what is warned of it.
+double tuned(const Json& model, const std::string& row, const Json& settings, int learners,
+             std::string& warning) {
+  Json document = base();
+  document["islands"] = {{"pod", {{"region", "us-west1"}, {"count", learners}, {"step_s", 1}}}};
+  document["protocols"] = {{row, settings}};
+  document["training"] = {{"model", model}, {"inner", {{"rate", "tuned"}}}};
+  const Scenario scenario = load(document).scenario;
+  warning.clear();
+  for (const std::string& one : scenario.warnings) {
+    if (one.starts_with("W38")) warning += one;
+  }
+  CHECK(scenario.training.of_protocol[0].inner.tuned);
+  return scenario.training.of_protocol[0].inner.rate;
+}
+
+}  // namespace
+
+TEST_CASE("the table of tuned rates: each entry is the best of its own grid") {
+  const Json table = Json::parse(reader::kRatesJson);
+  const std::vector<double> grid = table["entries"][0]["grid"];
+  REQUIRE(table["entries"].size() >= 10);
+  std::set<std::string> places;
+  for (const Json& entry : table["entries"]) {
+    CAPTURE(entry.dump());
+    CHECK(entry["grid"] == Json(grid));  // one grid for all
+    const std::vector<double> losses = entry["losses"];
+    REQUIRE(losses.size() == grid.size());
+    const auto best = std::min_element(losses.begin(), losses.end()) - losses.begin();
+    CHECK(entry["rate"] == grid[static_cast<std::size_t>(best)]);
+    CHECK(table["models"].contains(entry["model"].get<std::string>()));
+    Json place = entry;
+    for (const char* key : {"rate", "grid", "losses", "seeds"})
+      place.erase(key);
+    CHECK(places.insert(place.dump()).second);
+  }
+}
+
+TEST_CASE("a tuned rate is the entry's of model, batch, kind, learners, period and merge") {
+  const Json table = Json::parse(reader::kRatesJson);
+  std::string warning;
+  for (const Json& entry : table["entries"]) {
+    CAPTURE(entry.dump());
+    const std::vector<int> shape = table["models"][entry["model"].get<std::string>()];
+    const Json model = {{"layers", shape[0]},  {"width", shape[1]},      {"heads", shape[2]},
+                        {"context", shape[3]}, {"vocabulary", shape[4]}, {"batch", shape[5]}};
+    const bool in_step = entry["protocol"] == "data_parallel";
+    Json settings = Json::object();
+    if (!in_step) settings["sync_period_steps"] = entry["sync_period_steps"];
+    Json document = base();
+    document["islands"] = {
+        {"pod", {{"region", "us-west1"}, {"count", entry["learners"]}, {"step_s", 1}}}};
+    document["protocols"] = {{entry["protocol"], settings}};
+    document["training"] = {{"model", model}, {"inner", {{"rate", "tuned"}}}};
+    if (!in_step) document["training"]["merge"] = entry["merge"];
+    const Scenario scenario = load(document).scenario;
+    CHECK(scenario.training.of_protocol[0].inner.rate == entry["rate"]);
+    const bool edge =
+        entry["rate"] == entry["grid"].front() || entry["rate"] == entry["grid"].back();
+    CHECK(warns(scenario, "W38") == edge);
+  }
+  // No entry: the default, and the warning. What is set by hand is never warned of.
+  CHECK(tuned("large", "data_parallel", Json::object(), 8, warning) == 2e-3);
+  CHECK(has(
+      warning,
+      "W38: /training/protocols/data_parallel/inner/rate: rate not tuned, 0.002 is the default"));
+  CHECK(tuned({{"preset", "quick"}, {"batch", 7}}, "diloco", {{"sync_period_steps", 24}}, 8,
+              warning) == 4e-3);
+  CHECK(has(warning, "rate not tuned"));
 }

@@ -205,6 +205,7 @@ TEST_CASE("recovery: the newcomer goes on from the donor's state, with its own d
   std::fill(fresh.moment1.begin(), fresh.moment1.end(), 0.0f);
   std::fill(fresh.moment2.begin(), fresh.moment2.end(), 0.0f);
   fresh.adamw_steps = 0;
+  fresh.full_steps = 3 + 4;  // its schedule goes on where the copy was made
   for (int k = 5; k <= 6; ++k)
     trainer.step(fresh, 3 + k, {1, 64}, 0);
   CHECK(largest_difference(run(true, -1, 4), fresh.parameters) < 1e-7);

@@ -280,7 +280,10 @@ class Reference {
   void read(const fact::Copy& f) {
     const std::vector<float> zero(global_.size());
     const train::State state =
-        f.donor >= 0 ? of(f.donor).at(f.donor_step) : train::State{global_, zero, zero, 0};
+        f.donor >= 0 ? of(f.donor).at(f.donor_step)
+                     : train::State{global_, zero, zero, 0,
+                                    static_cast<double>(trainer_.warm_start_steps() +
+                                                        f.donor_step)};
     lives_[f.learner] += 1;
     of(f.learner).clear();
     of(f.learner)[f.donor_step] = state;

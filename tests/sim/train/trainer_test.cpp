@@ -39,7 +39,7 @@ TEST_CASE("learning rate: linear warm-up, cosine, then constant") {
   inner.warm_up_steps = 10;
   s.training.warm_start_steps = 20;
   Trainer trainer(s, 0, 1, 90, 1);  // 20 + 90 steps, of which 10 warm up and 100 decay
-  const auto rate = [&](std::int64_t n) { return static_cast<double>(trainer.rate(n)); };
+  const auto rate = [&](double n) { return static_cast<double>(trainer.rate(n)); };
   CHECK(rate(1) == doctest::Approx(1e-3));
   CHECK(rate(10) == doctest::Approx(1e-2));
   CHECK(rate(60) == doctest::Approx(1e-2 * 0.6));  // half way: 0.2 + 0.8 · ½
@@ -47,6 +47,30 @@ TEST_CASE("learning rate: linear warm-up, cosine, then constant") {
   CHECK(rate(35) == doctest::Approx(1e-2 * 0.882843).epsilon(1e-6));
   CHECK(rate(110) == doctest::Approx(2e-3));
   CHECK(rate(500) == doctest::Approx(2e-3));
+}
+
+TEST_CASE(
+    "learning rate: a smaller batch takes its share of the schedule, and what the rule says") {
+  Scenario s = test::small_scenario(1, Family::kDiloco, 1);
+  InnerOptimizer& inner = s.training.of_protocol[0].inner;
+  inner.rate = 1e-2;
+  inner.warm_up_steps = 10;
+  s.training.warm_start_steps = 0;
+  const auto rate = [&](RateRule rule, double done, double share) {
+    inner.rate_rule = rule;
+    return static_cast<double>(Trainer(s, 0, 1, 90, 1).rate(done, share));
+  };
+  CHECK(rate(RateRule::kConstant, 10, 0.25) == doctest::Approx(1e-2));
+  CHECK(rate(RateRule::kLinear, 10, 0.25) == doctest::Approx(2.5e-3));
+  CHECK(rate(RateRule::kSquareRoot, 10, 0.25) == doctest::Approx(5e-3));
+  CHECK(rate(RateRule::kLinear, 5, 1.0) == doctest::Approx(5e-3));  // half of the warm-up
+
+  Trainer trainer(s, 0, 1, 90, 1);
+  State state = trainer.warm_start();
+  trainer.step(state, 1, {0, 64}, 0);
+  trainer.step(state, 2, {0, 16}, 0);
+  CHECK(state.full_steps == 1.25);  // 64 of 64 and 16 of 64 tokens
+  CHECK(state.adamw_steps == 2);
 }
 
 TEST_CASE("a shrunken batch is the same share of tokens, rounded") {
@@ -96,9 +120,11 @@ TEST_CASE("a synchronous step is one step on all rows, weighted by tokens") {
   }
   kernels::clip_by_norm(mean, 1.0);
   State expected = state;
-  kernels::adamw_step({}, trainer.rate(4), 4, mean, expected.parameters, expected.moment1,
+  const double behind = 3 + 133.0 / 192.0;  // steps of the warm start, and 133 of 3 × 64 tokens
+  kernels::adamw_step({}, trainer.rate(behind), 4, mean, expected.parameters, expected.moment1,
                       expected.moment2);
-  trainer.synchronous_step(state, 4, batches);
+  trainer.synchronous_step(state, 4, batches, 3);
+  CHECK(state.full_steps == behind);
   CHECK(state.adamw_steps == 4);  // three of the warm start and this
   CHECK(state.parameters == expected.parameters);
   CHECK(state.moment2 == expected.moment2);
@@ -111,7 +137,7 @@ TEST_CASE("synchronous step of one learner: the bits of its own step") {
     Trainer trainer(s, 0, 1, 10, 2);
     State a = trainer.warm_start();
     State b = a;
-    trainer.synchronous_step(a, 4, {{0, 40}});
+    trainer.synchronous_step(a, 4, {{0, 40}}, 1);
     trainer.step(b, 4, {0, 40}, 1);
     CHECK(a.parameters == b.parameters);
     CHECK(a.moment1 == b.moment1);
