@@ -8,6 +8,7 @@
 #include "sim/cost/anatomy.hpp"
 #include "sim/cost/bounds.hpp"
 #include "sim/cost/estimate_parts.hpp"
+#include "sim/cost/money.hpp"
 
 namespace skerry {
 
@@ -203,6 +204,10 @@ RowEstimate row_estimate(const Scenario& scenario, const Protocol& row) {
   add_bytes(scenario, row, traffic, out);
   add_limits(scenario, row, traffic, out);
   out.data_parallel_port_Bps = lock_step_port_Bps(scenario, row, out.tokens_per_s_limit);
+  const auto chips = chip_costs(scenario, row, scenario.prices.pricing);
+  if (chips) out.chips_usd_per_hour = usd_per_hour(*chips);
+  out.wan_usd_per_hour = wan_usd(scenario.prices, out.wan_bytes_per_step) * out.tokens_per_s_limit /
+                         out.tokens_per_step * kSecondsPerHour;
   add_stop(scenario, row, out);
   out.recovery = recovery_of(scenario, row, traffic, out);
   out.checkpoint = checkpoint_of(scenario, row);

@@ -95,6 +95,9 @@ struct RowEstimate {
   int round_steps = 1;  // one exchange of every fragment
   double round_s = 0.0, round_chip_h = 0.0, round_wan_bytes = 0.0, round_flop = 0.0;
 
+  std::optional<double> chips_usd_per_hour;  // at the scenario's pricing; null: no price
+  double wan_usd_per_hour = 0.0;             // at tokens_per_s_limit
+
   double tokens = 0.0;   // to the stop rule, chips alone
   double ideal_s = 0.0;  // date at which they are done: every chip that has started steps, no loss
   double limit_s = 0.0;  // the same at tokens_per_s_limit

@@ -15,6 +15,8 @@ void Books::add(const Books& other) {
   steps.add(other.steps);
   tokens.add(other.tokens);
   tokens_computed.add(other.tokens_computed);
+  busy.add(other.busy);
+  idle.add(other.idle);
 }
 
 double Books::booked() const {
@@ -53,6 +55,8 @@ void book_steps(const Span& span, double present_chips, Books& books) {
   book(parts.compute_s, books.productive);
   book(parts.straggler_wait_s, lost(books, Cause::kStragglerWait));
   book(parts.exposed_s, lost(books, Cause::kExposedCommunication));
+  books.busy.add(present_chips * parts.compute_s * scale);
+  books.idle.add(present_chips * (parts.straggler_wait_s + parts.exposed_s) * scale);
   books.compute_s.add(parts.compute_s * scale);
   books.exposed_s.add(parts.exposed_s * scale);
   books.steps.add(double(span.kept()));
@@ -74,10 +78,12 @@ void book_span(const Span& span, const Learner& learner, Books& books) {
     book_steps(span, present_chips, books);
   } else if (span.phase != nullptr) {
     lost(books, span.phase->cause).add(present_chips * span_s);
+    books.idle.add(present_chips * span_s);
     if (span.phase->cause == Cause::kExposedCommunication) books.exposed_s.add(span_s);
   } else {
     (span.lost ? lost(books, Cause::kWastedProgress) : books.productive)
         .add(present_chips * span_s);
+    books.busy.add(present_chips * span_s);
     books.compute_s.add(span_s);
   }
 }

@@ -145,6 +145,7 @@ Summary fold(const Scenario& scenario, const Protocol& protocol, const Tape& tap
   fold_faults(scenario, lines, tape, out);
   fold_recoveries(tape, out);
   fold_wires(tape, out);
+  fold_money(scenario, lines, books, out);
   return out;
 }
 

@@ -55,6 +55,7 @@ struct Books {
   Sum compute_s, exposed_s;  // rolled back and lost ones too: the chips did compute
   Sum steps, tokens;         // net
   Sum tokens_computed;       // gross
+  Sum busy, idle;  // chip-seconds up: stepping, lost steps too; all other. The rest is away
 
   void add(const Books& other);
   double booked() const;   // productive + Σ lost
@@ -63,6 +64,12 @@ struct Books {
 
 // One per timeline. Throws Bug when Lost facts take more than a learner has done.
 std::vector<Books> keep_books(const std::vector<Timeline>& lines, const Tape& tape);
+
+// Cost and energy of the whole: `books` one per timeline, out.wan and out.tokens known. Null
+// wherever a chip has no price or no power. Throws Bug when the cost does not close to 1e-9, or
+// chips that step, idle and are away are not all allocated ones.
+void fold_money(const Scenario& scenario, const std::vector<Timeline>& lines,
+                const std::vector<Books>& books, Summary& out);
 
 // Tokens × share of the model's bytes, by what became of them.
 struct TokenFate {

@@ -62,6 +62,18 @@ struct Summary {
     std::string busiest_port;
     double busiest_load = 0;
   } wan;
+  // Of the row's chips and of what left a region, at the scenario's pricing; null: some chip has no
+  // price. The cost is productive + Σ lost + wan; per cause, chips at their own price.
+  struct Cost {
+    double chips_usd = 0, wan_usd = 0, productive_usd = 0;
+    std::array<double, 12> lost_usd{};  // by Cause
+    double usd() const { return chips_usd + wan_usd; }
+    double wasted_usd() const;
+  };
+  std::optional<Cost> cost;
+  std::optional<double> cost_spot_usd;            // chips at spot prices, and the wide area
+  std::optional<double> cost_usd_per_1e9_tokens;  // net ones; null without any
+  std::optional<double> energy_kwh;  // of the chips alone; null: some chip's is not known
   std::vector<fact::Wire> wires;
   std::vector<fact::Control> controls;  // with transport.control only
   // planned: FaultHit facts. hit: those whose target is, or is the region, port or link of, a
@@ -79,6 +91,7 @@ struct Summary {
   } recoveries;
   std::vector<Share> by_learner, by_device;
   double closure_chip_seconds = 0;  // |productive + Σ lost − total| / total
+  double closure_cost = 0;   // |productive + Σ lost + wan − cost| / cost; 0 without a cost
   double closure_bytes = 0;  // worst (bytes − capacity) / capacity over ports and links, ≥ 0
   std::string tape_fingerprint;  // 16 hex digits
 };

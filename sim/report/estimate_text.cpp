@@ -116,6 +116,10 @@ Sections sections_of(const RowEstimate& row) {
                     {"wan_bytes", row.round_wan_bytes},
                     {"flop", row.round_flop}}});
   }
+  out.push_back(
+      {"money",
+       {{"chips_usd_per_hour", row.chips_usd_per_hour ? Json(*row.chips_usd_per_hour) : Json()},
+        {"wan_usd_per_hour", row.wan_usd_per_hour}}});
   out.push_back({"stop", stop_cells(row)});
   if (row.recovery) out.push_back({"recovery", recovery_cells(*row.recovery)});
   if (row.checkpoint) out.push_back({"checkpoint", checkpoint_cells(*row.checkpoint)});

@@ -11,7 +11,13 @@ namespace {
 
 bool about_training(const std::string& metric) {
   return metric.starts_with("loss.") || metric == "time_to_loss_s" || metric == "tokens_to_loss" ||
-         metric == "target_loss";
+         metric == "target_loss" || metric == "cost_to_loss_usd";
+}
+
+std::string null_reason(const std::string& metric) {
+  if (metric == "cost_to_loss_usd") return "not reached, or a chip without a price";
+  if (metric.starts_with("cost") || metric == "wasted_cost_usd") return "a chip without a price";
+  return metric == "energy_kwh" ? "a chip without power_w" : "not reached";
 }
 
 // Values of one metric, one a seed; the note says why there are none.
@@ -36,7 +42,8 @@ Values values_of(const Scenario& scenario, const std::vector<RunRecord>& records
       return out;
     }
     if (!found.value) {
-      out.note = fmt::format("{} is null (not reached) for seed {}", metric, scenario.seeds[i]);
+      out.note = fmt::format("{} is null ({}) for seed {}", metric, null_reason(metric),
+                             scenario.seeds[i]);
       return out;
     }
     out.values.push_back(*found.value);

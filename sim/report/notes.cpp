@@ -175,21 +175,22 @@ std::string best_region(const Results& results, const std::vector<Row>& rows) {
 }
 
 std::string checks(const Results& results) {
-  double chip_seconds = 0, bytes = 0, other = 0;
+  double chip_seconds = 0, bytes = 0, cost = 0, other = 0;
   std::string flagged;
   for (const RunRecord& record : results.records) {
     if (failed(record)) continue;
     chip_seconds = std::max(chip_seconds, record.summary.closure_chip_seconds);
     bytes = std::max(bytes, record.summary.closure_bytes);
+    cost = std::max(cost, record.summary.closure_cost);
     const double share = lost_share(record.summary, Cause::kOther);
     other = std::max(other, share);
     if (share <= kOtherFlag) continue;
     flagged += fmt::format("FLAGGED: {} seed {}: {:.1f} % of chip-seconds are 'other', above 1 %\n",
                            record.summary.protocol, record.summary.seed, 100 * share);
   }
-  const std::string closed = fmt::format("{}: chip-seconds {:.0e}, bytes {:.0e}, other {:.1f} %",
-                                         flagged.empty() ? "all checks closed" : "checks",
-                                         chip_seconds, bytes, 100 * other);
+  const std::string closed = fmt::format(
+      "{}: chip-seconds {:.0e}, bytes {:.0e}, cost {:.0e}, other {:.1f} %",
+      flagged.empty() ? "all checks closed" : "checks", chip_seconds, bytes, cost, 100 * other);
   return flagged + wrapped(closed, {" " + results.folder});
 }
 

@@ -29,6 +29,7 @@ struct RunRecord {
   std::optional<double> target_loss;     // empty: no target could be worked out
   std::optional<double> time_to_loss_s;  // empty: not reached, or no target
   std::optional<double> tokens_to_loss;
+  std::optional<double> cost_to_loss_usd;  // empty: not reached, or no price
   std::vector<std::string> warnings;  // of the scenario
   std::string failure;  // message of a run with status "failed"; its numbers mean nothing
 };
@@ -43,6 +44,8 @@ void set_training(RunRecord& record, const TrainResult& result);
 
 // Share of all chip-seconds that went to one cause; 0 for an empty run.
 double lost_share(const Summary& summary, Cause cause);
+
+double wasted_chip_hours(const Summary& summary);  // of all causes
 
 inline constexpr double kOtherFlag = 0.01;  // `other` above this share flags the run
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/cost/money.hpp"
+
 namespace skerry {
 
 namespace {
@@ -101,6 +103,36 @@ void set_means(const std::vector<const RunRecord*>& runs, Row& row) {
   row.loss = mean(runs, final_loss);
 }
 
+void set_money(const std::vector<const RunRecord*>& runs, Row& row) {
+  const auto cost = [&runs](auto value) {
+    return mean(runs, [&value](const RunRecord& run) -> std::optional<double> {
+      if (!run.summary.cost) return std::nullopt;
+      return value(*run.summary.cost);
+    });
+  };
+  row.cost_usd = cost([](const Summary::Cost& c) { return c.usd(); });
+  row.wan_usd = cost([](const Summary::Cost& c) { return c.wan_usd; });
+  row.wasted_cost_usd = cost([](const Summary::Cost& c) { return c.wasted_usd(); });
+  row.cost_spot_usd = mean(runs, [](const RunRecord& run) { return run.summary.cost_spot_usd; });
+  row.cost_usd_per_1e9_tokens =
+      mean(runs, [](const RunRecord& run) { return run.summary.cost_usd_per_1e9_tokens; });
+  row.energy_kwh = mean(runs, [](const RunRecord& run) { return run.summary.energy_kwh; });
+  row.cost_to_loss_usd = mean(runs, [](const RunRecord& run) { return run.cost_to_loss_usd; });
+  row.wasted_chip_hours = mean(runs, [](const RunRecord& run) {
+                            return std::optional<double>(wasted_chip_hours(run.summary));
+                          }).value_or(0.0);
+}
+
+std::optional<double> cost_until(const Scenario& scenario, const RunRecord& record, double t) {
+  const Summary& run = record.summary;
+  for (const Protocol& row : scenario.protocols) {
+    if (row.name != run.protocol || !run.cost || !(run.simulated_s > 0)) continue;
+    const auto chips = chip_costs(scenario, row, scenario.prices.pricing);
+    if (chips) return usd_until(*chips, run.cost->wan_usd, run.simulated_s, t);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<const RunRecord*> by_seed(const Scenario& scenario,
@@ -139,6 +171,10 @@ std::vector<Row> rows_of(const Scenario& scenario, const std::vector<RunRecord>&
       return std::optional<double>(run.summary.goodput);
     });
     row.goodput_difference = difference_interval(goodput.first, goodput.second);
+    set_money(runs, row);
+    const auto cost = paired(
+        runs, base, [](const RunRecord& run) { return run.summary.cost_usd_per_1e9_tokens; });
+    row.cost_ratio = ratio_interval(cost.first, cost.second);
     const auto loss = paired(runs, base, final_loss);
     row.loss_difference = difference_interval(loss.first, loss.second);
     rows.push_back(std::move(row));
@@ -165,6 +201,7 @@ void set_times_to_loss(const Scenario& scenario, const std::vector<std::vector<L
     if (!hit) continue;
     record.time_to_loss_s = hit->simulated_s;
     record.tokens_to_loss = hit->tokens;
+    record.cost_to_loss_usd = cost_until(scenario, record, hit->simulated_s);
   }
 }
 

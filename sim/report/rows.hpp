@@ -29,6 +29,11 @@ struct Row {
   int trained = 0;              // runs with a final loss
   std::optional<double> loss;   // mean final loss over the trained runs
   Interval loss_difference;     // to the baseline's, paired by seed; n = 0: no pair
+  // Money: means over the runs that have it; empty: none has.
+  std::optional<double> cost_usd, cost_spot_usd, cost_usd_per_1e9_tokens, wan_usd, wasted_cost_usd;
+  std::optional<double> energy_kwh, cost_to_loss_usd;
+  double wasted_chip_hours = 0;
+  Interval cost_ratio;  // at equal tokens to the baseline's, paired by seed; n = 0: no pair
 };
 
 // One row per protocol of the scenario, in its order. Records in any order; missing ones are left
@@ -41,8 +46,8 @@ std::vector<const RunRecord*> by_seed(const Scenario& scenario,
                                       const std::vector<RunRecord>& records,
                                       const std::string& protocol);
 
-// Target loss, time to loss and tokens to loss of every trained record: the date of the first point
-// of its own curve at or below the target. Target: Training::target_loss, else (1 +
+// Target loss, time to loss, tokens to loss and cost to loss of every trained record: the date of
+// the first point of its own curve at or below the target. Target: Training::target_loss, else (1 +
 // target_loss_over_baseline) × the baseline's final loss of the same seed. `curves` has one curve a
 // record (empty: not trained).
 void set_times_to_loss(const Scenario& scenario, const std::vector<std::vector<LossPoint>>& curves,

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/cost/money.hpp"
 #include "sim/faults/faults.hpp"
 #include "sim/report/number_text.hpp"
 #include "sim/report/record.hpp"
@@ -41,6 +42,30 @@ Json chip_seconds(const Summary& s) {
   }
   return {
       {"total", s.chip_seconds_total}, {"productive", s.chip_seconds_productive}, {"lost", lost}};
+}
+
+Json cost(const Summary& s) {
+  const auto usd = [&s](double value) { return s.cost ? Json(value) : Json(nullptr); };
+  const Summary::Cost known = s.cost.value_or(Summary::Cost{});
+  Json lost = Json::object();
+  for (std::size_t i = 0; i < kCauseNames.size(); ++i)
+    lost[std::string(kCauseNames[i])] = usd(known.lost_usd[i]);
+  return {{"chips_usd", usd(known.chips_usd)},
+          {"wan_usd", usd(known.wan_usd)},
+          {"productive_usd", usd(known.productive_usd)},
+          {"lost_usd", lost}};
+}
+
+void put_money(const RunRecord& record, Json& out) {
+  const Summary& s = record.summary;
+  out["cost_usd"] = s.cost ? Json(s.cost->usd()) : Json(nullptr);
+  out["cost_spot_usd"] = or_null(s.cost_spot_usd);
+  out["cost_usd_per_1e9_tokens"] = or_null(s.cost_usd_per_1e9_tokens);
+  out["cost_to_loss_usd"] = or_null(record.cost_to_loss_usd);
+  out["wasted_cost_usd"] = s.cost ? Json(s.cost->wasted_usd()) : Json(nullptr);
+  out["wasted_chip_hours"] = wasted_chip_hours(s);
+  out["energy_kwh"] = or_null(s.energy_kwh);
+  out["cost"] = cost(s);
 }
 
 Json wan(const Summary& s) {
@@ -125,6 +150,7 @@ Json summary_tree(const RunRecord& record) {
   out["stale_steps"] = {{"mean", stale.mean}, {"p50", stale.p50}, {"p99", stale.p99}};
   out["chip_seconds"] = chip_seconds(s);
   out["wan"] = wan(s);
+  put_money(record, out);
   out["faults"] = faults(s);
   out["recoveries"] = {
       {"count", s.recoveries.count},
@@ -141,6 +167,7 @@ Json summary_tree(const RunRecord& record) {
   const double other = lost_share(s, Cause::kOther);
   out["closure_chip_seconds"] = s.closure_chip_seconds;
   out["closure_bytes"] = s.closure_bytes;
+  out["closure_cost"] = s.closure_cost;
   out["other_share"] = other;
   out["flagged"] = other > kOtherFlag;
   out["tape_fingerprint"] = s.tape_fingerprint;
@@ -156,6 +183,13 @@ std::string summary_to_json(const RunRecord& record) {
 double lost_share(const Summary& summary, Cause cause) {
   if (summary.chip_seconds_total <= 0) return 0;
   return summary.chip_seconds_lost[static_cast<std::size_t>(cause)] / summary.chip_seconds_total;
+}
+
+double wasted_chip_hours(const Summary& summary) {
+  double seconds = 0;
+  for (const double lost : summary.chip_seconds_lost)
+    seconds += lost;
+  return seconds / kSecondsPerHour;
 }
 
 void set_training(RunRecord& record, const TrainResult& result) {

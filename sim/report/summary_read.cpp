@@ -62,6 +62,23 @@ void read_books(const Json& tree, Summary& s) {
   s.closure_bytes = tree.at("closure_bytes");
 }
 
+void read_money(const Json& tree, RunRecord& record) {
+  Summary& s = record.summary;
+  s.cost_spot_usd = maybe(tree.at("cost_spot_usd"));
+  s.cost_usd_per_1e9_tokens = maybe(tree.at("cost_usd_per_1e9_tokens"));
+  s.energy_kwh = maybe(tree.at("energy_kwh"));
+  s.closure_cost = tree.at("closure_cost");
+  record.cost_to_loss_usd = maybe(tree.at("cost_to_loss_usd"));
+  if (tree.at("cost_usd").is_null()) return;
+  const Json& cost = tree.at("cost");
+  Summary::Cost& known = s.cost.emplace();
+  known.chips_usd = cost.at("chips_usd");
+  known.wan_usd = cost.at("wan_usd");
+  known.productive_usd = cost.at("productive_usd");
+  for (std::size_t i = 0; i < kCauseNames.size(); ++i)
+    known.lost_usd[i] = cost.at("lost_usd").at(std::string(kCauseNames[i]));
+}
+
 void read_rates(const Json& tree, Summary& s) {
   s.simulated_s = number(tree.at("simulated_s"));
   s.tokens = number(tree.at("tokens"));
@@ -101,6 +118,7 @@ RunRecord read_record(const Json& tree) {
   }
   read_rates(tree, s);
   read_books(tree, s);
+  read_money(tree, record);
   s.by_learner = shares(tree.at("by_learner"));
   s.by_device = shares(tree.at("by_device"));
   s.tape_fingerprint = tree.at("tape_fingerprint");

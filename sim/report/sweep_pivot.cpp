@@ -28,7 +28,8 @@ std::string cell_of(const SweepGroup& group, const std::string& metric, int n) {
   const Interval mean = column < 0 ? Interval{} : mean_interval(values_of(group, column));
   if (mean.n == 0) {
     if (group.failed > 0 && group.seeds.empty()) return "failed";
-    const bool to_loss = metric == "time_to_loss_s" || metric == "tokens_to_loss";
+    const bool to_loss =
+        metric == "time_to_loss_s" || metric == "tokens_to_loss" || metric == "cost_to_loss_usd";
     return to_loss && !values_of(group, column_of("target_loss")).empty() ? "not reached" : "-";
   }
   const std::string mark = group.capped + group.diverged > 0 ? "^" : "";

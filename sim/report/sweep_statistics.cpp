@@ -44,10 +44,21 @@ Json point_json(const Sweep& sweep, const SweepGroup& group) {
 
 // Paired by seed: those that the table shows, and what every study asks.
 std::set<std::string> paired_metrics(const Sweep& sweep) {
-  std::set<std::string> out{
-      "tokens_per_s",       "goodput", "uptime",         "merged_share", "loss.final",
-      "time_to_loss_s",     "tokens",  "tokens_to_loss", "simulated_s",  "wan.bytes",
-      "compute_utilization"};
+  std::set<std::string> out{"tokens_per_s",
+                            "goodput",
+                            "uptime",
+                            "merged_share",
+                            "loss.final",
+                            "time_to_loss_s",
+                            "tokens",
+                            "tokens_to_loss",
+                            "simulated_s",
+                            "wan.bytes",
+                            "compute_utilization",
+                            "cost_usd",
+                            "cost_usd_per_1e9_tokens",
+                            "cost_to_loss_usd",
+                            "energy_kwh"};
   out.insert(sweep.table.cells.begin(), sweep.table.cells.end());
   if (sweep.until) out.insert(sweep.until->metric);
   return out;

@@ -29,7 +29,8 @@ double number_in(const std::string& cell) {
 }
 
 // Times to loss are known only beside the baseline's run of the same seed.
-void set_target(const LossTarget& target, const std::vector<SweepPoint>& base, SweepPoint& point) {
+void set_target(const LossTarget& target, std::size_t row, const std::vector<SweepPoint>& base,
+                SweepPoint& point) {
   if (point.cells.curve.empty()) return;
   std::optional<double> goal = target.absolute;
   for (const SweepPoint& other : base) {
@@ -46,6 +47,13 @@ void set_target(const LossTarget& target, const std::vector<SweepPoint>& base, S
   if (!hit) return;
   set("time_to_loss_s", hit->simulated_s);
   set("tokens_to_loss", hit->tokens);
+  const auto chips = target.chips.find(row);
+  if (chips == target.chips.end()) return;
+  const auto cell = [&point](const char* column) {
+    return number_in(point.cells.cells[std::size_t(column_of(column))]);
+  };
+  set("cost_to_loss_usd",
+      usd_until(chips->second, cell("cost.wan_usd"), cell("simulated_s"), hit->simulated_s));
 }
 
 }  // namespace
@@ -87,7 +95,7 @@ void SweepResults::finish(const std::vector<LossTarget>& targets) {
   for (SweepGroup& group : groups_) {
     const auto& base = group.baseline < 0 ? kNone : groups_[std::size_t(group.baseline)].points;
     for (SweepPoint& point : group.points) {
-      set_target(targets[group.combination], base, point);
+      set_target(targets[group.combination], group.row, base, point);
       if (point.cells.status == "failed") {
         group.failed += 1;
         continue;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sim/cost/money.hpp"
 #include "sim/measure/summary.hpp"
 #include "sim/report/sweep_record.hpp"
 #include "sim/scenario/sweep.hpp"
@@ -36,9 +38,11 @@ struct SweepGroup {
 };
 
 // What target_loss of the scenario says: absolute, or relative to the baseline's final loss.
+// And what it costs to get there.
 struct LossTarget {
   std::optional<double> absolute;
   double over_baseline = 0;
+  std::map<std::size_t, std::vector<ChipCost>> chips;  // by row; those that have a price
 };
 
 class SweepResults {

@@ -3,10 +3,11 @@
 
 #include "kernels/model.hpp"
 #include "sim/report/layout.hpp"
-#include "sim/report/row_text.hpp"
+#include "sim/report/money.hpp"
 #include "sim/report/notes.hpp"
 #include "sim/report/number_text.hpp"
 #include "sim/report/results.hpp"
+#include "sim/report/row_text.hpp"
 
 namespace skerry {
 
@@ -184,7 +185,7 @@ std::string terminal_table(const Results& results) {
     out += line_of(cells_of(row, s.protocols.at(std::size_t(row.index))), s.training.on);
     out += shortfall(s, row);
   }
-  return out + "\n" + notes(results, rows);
+  return out + "\n" + money_lines(results, rows) + "\n" + notes(results, rows);
 }
 
 std::string markdown_table(const Results& results) {

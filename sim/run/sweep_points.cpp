@@ -141,13 +141,15 @@ Design design_of(const Sweep& sweep) {
         with_plans(load_combination(sweep, combination, names, sweep.seeds, false));
     const Scenario& scenario = loaded.scenario;
     if (scenario.training.on) {
-      design.targets.back() = {scenario.training.target_loss,
-                               scenario.training.target_loss_over_baseline};
+      design.targets.back() = {
+          scenario.training.target_loss, scenario.training.target_loss_over_baseline, {}};
     }
     const std::vector<RowKey> keys = row_keys(loaded);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const Protocol& protocol = scenario.protocols.at(i);
       SKERRY_CHECK(protocol.name == names[i], "rows in another order");
+      const auto chips = chip_costs(scenario, protocol, scenario.prices.pricing);
+      if (chips) design.targets.back().chips[rows[i]] = *chips;
       const int trained = trained_seeds_of(scenario, protocol);
       design.groups.push_back(
           {c, rows[i], keys[i], trained, guessed_s(scenario, protocol, trained > 0), {}});

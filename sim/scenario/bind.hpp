@@ -20,7 +20,7 @@ struct Binder {
   Scenario scenario;
   std::vector<std::string> file_bytes;  // contents of named files, for the hash
   std::vector<std::string>
-      assumed_devices;  // pointers of mfu values that no published figure backs
+      assumed_devices;  // pointers of values of devices that no published figure backs
 
   std::vector<std::string> file_places;  // pointers of their paths, absolute in `document`
 
@@ -35,6 +35,13 @@ void bind_head(Binder& binder);  // name, seeds, stop
 void bind_regions(Binder& binder);
 void bind_model(Binder& binder);
 void bind_islands(Binder& binder);
+// Of one group; those assumed go to assumed_devices.
+void bind_chip_prices(Binder& binder, const Json& island, const std::string& pointer,
+                      Learner& learner);
+void bind_prices(Binder& binder);
+bool is_money_key(const std::string& pointer);  // of an island or of /prices
+// A calibrated key of money or power that stands for every island becomes one, /islands/*/power_w.
+void name_islands_together(Binder& binder);
 void bind_links(Binder& binder);  // and transport
 void bind_protocols(Binder& binder);
 void bind_faults(Binder& binder);

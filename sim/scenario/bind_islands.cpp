@@ -153,6 +153,7 @@ void bind_group(Binder& binder, const std::string& group, const Json& island,
   }
   const double step_s = step_seconds_of(binder, island, learner, pointer);
   check_memory(binder, learner, pointer);
+  bind_chip_prices(binder, island, pointer, learner);
   learner.start_s = number_at(island, "start_s");
   learner.spares = static_cast<int>(integer_at(island, "spares"));
   const auto factor = factors(binder, island, static_cast<std::size_t>(count), pointer);

@@ -146,7 +146,7 @@ void bind_rate(Binder& binder, const Json& given, double standard, const Protoco
       tuned_rate(binder.scenario.training.model, protocol, merge_body);
   if (found) inner.rate = found->rate;
   if (found && !found->at_edge) return;
-  binder.warn("W38", under("/training/protocols", protocol.name) + "/inner/rate: rate not tuned, " +
+  binder.warn("W40", under("/training/protocols", protocol.name) + "/inner/rate: rate not tuned, " +
                          number_text(inner.rate) +
                          (found ? " is the edge of the grid that was tried"
                                 : " is the default: no entry in "

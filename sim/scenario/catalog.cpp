@@ -10,6 +10,21 @@ namespace skerry::reader {
 
 namespace {
 
+void read_money(const Json& entry, Device& device) {
+  const auto read = [&entry](const char* key, const char* kind, std::optional<double>& value,
+                             bool& assumed) {
+    if (!entry.contains(key)) return;
+    value = entry.at(key).get<double>();
+    assumed = entry.at(kind) == "assumed";
+  };
+  read("usd_per_chip_hour", "price_kind", device.usd_per_chip_hour,
+       device.usd_per_chip_hour_assumed);
+  read("usd_per_chip_hour_spot", "spot_kind", device.usd_per_chip_hour_spot,
+       device.usd_per_chip_hour_spot_assumed);
+  read("power_w", "power_kind", device.power_w, device.power_assumed);
+  read("idle_power_share", "idle_power_kind", device.idle_power_share, device.idle_power_assumed);
+}
+
 const std::map<std::string, Device>& devices() {
   static const std::map<std::string, Device> all = [] {
     std::map<std::string, Device> made;
@@ -21,6 +36,7 @@ const std::map<std::string, Device>& devices() {
       device.chips_per_host = entry.at("chips_per_host").get<int>();
       device.mfu_typical = entry.at("mfu_typical").get<double>();
       device.mfu_assumed = entry.at("mfu_kind") == "assumed";
+      read_money(entry, device);
     }
     return made;
   }();

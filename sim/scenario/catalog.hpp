@@ -21,6 +21,10 @@ struct Device {
   int chips_per_host = 0;
   double mfu_typical = 0.0;
   bool mfu_assumed = false;  // no published figure stands behind it
+  // Of one chip; empty: not known. Assumed: no published figure stands behind it.
+  std::optional<double> usd_per_chip_hour, usd_per_chip_hour_spot, power_w, idle_power_share;
+  bool usd_per_chip_hour_assumed = false, usd_per_chip_hour_spot_assumed = false;
+  bool power_assumed = false, idle_power_assumed = false;
 };
 
 // Null when the catalog has no such device.

@@ -314,6 +314,7 @@ bool matters(const Binder& binder, const std::string& pointer) {
   if (pointer.starts_with("/recovery/")) {
     return may_break(scenario);
   }
+  if (pointer.starts_with("/prices/")) return scenario.regions.size() > 1;
   const std::vector<std::string> parts = pointer_parts(pointer);
   if (parts.size() == 4 && parts[0] == "protocols" && parts[2] == "grace") {
     return std::any_of(
@@ -373,6 +374,7 @@ void add_warnings(Binder& binder, const std::vector<std::string>& assumed) {
   for (const std::string& pointer : assumed) {
     if (matters(binder, pointer)) binder.scenario.calibrated_keys.push_back(pointer);
   }
+  name_islands_together(binder);
 }
 
 }  // namespace skerry::reader

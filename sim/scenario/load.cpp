@@ -78,6 +78,7 @@ void bind_all(Binder& binder) {
   reader::bind_regions(binder);
   reader::bind_model(binder);
   reader::bind_islands(binder);
+  reader::bind_prices(binder);
   reader::bind_links(binder);
   reader::bind_protocols(binder);
   reader::bind_faults(binder);

@@ -45,6 +45,17 @@ const std::vector<std::string>& known_metrics() {
                                     "recoveries.inner_state_age_steps.max",
                                     "closure_chip_seconds",
                                     "closure_bytes",
+                                    "closure_cost",
+                                    "cost_usd",
+                                    "cost_spot_usd",
+                                    "cost_usd_per_1e9_tokens",
+                                    "cost_to_loss_usd",
+                                    "wasted_cost_usd",
+                                    "wasted_chip_hours",
+                                    "energy_kwh",
+                                    "cost.chips_usd",
+                                    "cost.wan_usd",
+                                    "cost.productive_usd",
                                     "other_share",
                                     "loss.start",
                                     "loss.final",
@@ -57,6 +68,7 @@ const std::vector<std::string>& known_metrics() {
                               "scale_up", "checkpoint_save", "straggler_wait", "waiting_for_quorum",
                               "exposed_communication", "degraded", "wasted_progress", "other"}) {
       all.push_back(std::string("chip_seconds.lost.") + cause);
+      all.push_back(std::string("cost.lost_usd.") + cause);
     }
     for (const char* kind :
          {"slice_down", "island_down", "region_dark", "link_cut", "link_slow", "straggler", "hang",
@@ -85,7 +97,8 @@ bool is_known_metric(const std::string& metric) {
 }
 
 bool needs_training(const std::string& metric) {
-  return metric.starts_with("loss.") || metric == "time_to_loss_s" || metric == "tokens_to_loss";
+  return metric.starts_with("loss.") || metric == "time_to_loss_s" || metric == "tokens_to_loss" ||
+         metric == "cost_to_loss_usd";
 }
 
 }  // namespace skerry

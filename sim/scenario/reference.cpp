@@ -96,6 +96,21 @@ Every chip-second has one cause (`chip_seconds.lost`), the first that holds of:
 | `exposed_communication` | wait for the network |
 | `wasted_progress` | computed what was lost: a cut step, steps since the last merge or save, steps on corrupt state |
 | `other` | none of these; above 1 % flags the run |
+
+## Money and energy
+
+* **Prices** and power are those of the island, else of its device in the catalog (`catalog/devices.json`: each with source, date and
+  kind). Where neither knows one, what needs it is null in `summary.json`, empty in `table.csv`, a dash in the table, and the table names
+  the island: never 0, and no guess.
+* **`cost_usd`** = allocated chip-hours x price (`cost.chips_usd`: all chips of the row's learners from joining to the end of the run, broken
+  ones too, spares not) + bytes that left a region x `prices/wan_usd_per_gib` (`cost.wan_usd`). `cost_spot_usd` is the same at spot prices.
+* **`wasted_cost_usd`**, `wasted_chip_hours`: all that is not productive. By cause: `cost.lost_usd` and `chip_seconds.lost`, chips at their
+  own price. Productive, lost and wide area add up to the cost (`closure_cost`, checked to 1e-9).
+* **`cost_usd_per_1e9_tokens`** counts net tokens. Ratios of cost between rows are ratios of this: at equal tokens.
+* **`cost_to_loss_usd`**: chip-hours allocated up to `time_to_loss_s` at their prices, and of the wide area the share
+  `time_to_loss_s` / `simulated_s` of its cost. Null when the target was not reached.
+* **`energy_kwh`**: `power_w` while a chip steps, lost and rolled back steps too; `power_w` x `idle_power_share` while it is up and does
+  anything else (waits, pauses, saves, restores); nothing while it is away (`degraded`, `down`). Chips alone: no hosts, switches or cooling.
 )";
 
 constexpr const char* kWarnings = R"(
@@ -138,7 +153,9 @@ They name settings that cannot matter, or that deserve a second look, and stay w
 | W35 | trained, with fewer than 50 outer rounds per fragment |
 | W36 | trained tokens are more than four times the text |
 | W37 | training ended at stop_at_loss |
-| W38 | rate not tuned: the table has no entry, or one at the edge of its grid |
+| W38 | idle_power_share without power_w |
+| W39 | a price of the wide area where nothing leaves a region |
+| W40 | rate not tuned: the table has no entry, or one at the edge of its grid |
 )";
 
 // Text in a cell of a table.

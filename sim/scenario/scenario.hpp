@@ -90,7 +90,20 @@ struct Learner {
   double step_s = 0.0;  // seconds of one inner step at full strength, all factors applied
   double memory_per_chip_bytes = 0.0;  // 0 = not known
   double start_s = 0.0;                // date at which it joins (allocated from then on)
+  // Of one chip; empty where neither the island nor the catalog's device says: not known, never 0.
+  std::optional<double> usd_per_chip_hour, usd_per_chip_hour_spot;
+  std::optional<double> power_w;           // while it steps
+  std::optional<double> idle_power_share;  // of power_w, while it is up and does not step
   int spares = 0;  // idle stand-ins for a broken slice of this learner; not counted in chips
+};
+
+// ---------------------------------------------------------------- money
+
+enum class Pricing { kOnDemand, kSpot };
+
+struct Prices {
+  Pricing pricing = Pricing::kOnDemand;  // which price of a chip-hour the costs are worked out with
+  double wan_usd_per_gib = 0.02;         // of what leaves a region; GiB = 2^30 bytes
 };
 
 // ---------------------------------------------------------------- the charged model
@@ -413,6 +426,7 @@ struct Scenario {
   std::vector<Learner> learners;
   double spread_relative = 0.0;  // speed_spread: see spread_factor()
   ChargedModel charged;
+  Prices prices;
   std::vector<Protocol> protocols;
   int baseline = 0;  // index of the row that ratios use
   std::vector<Fault> faults;

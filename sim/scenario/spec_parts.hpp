@@ -11,6 +11,8 @@ NodePtr transport_spec();
 NodePtr islands_spec();
 NodePtr speed_spread_spec();
 NodePtr charged_model_spec();
+std::vector<Field> money_fields();  // of an island: price and power of its chips
+NodePtr prices_spec();
 NodePtr protocols_spec();
 // With defaults: the scenario's own. Without: what one protocol overrides.
 NodePtr recovery_spec(bool with_defaults);

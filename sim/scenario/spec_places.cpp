@@ -128,7 +128,7 @@ NodePtr transport_spec() {
 
 NodePtr islands_spec() {
   const double most = kMaxLearners;
-  NodePtr island = object(
+  std::vector<Field> fields =
       {
           key("region", name_text(),
               "The region it stands in. Required as soon as there are regions."),
@@ -165,8 +165,11 @@ NodePtr islands_spec() {
           duration("start", 0.0, false,
                    "When the learners join; their chips are allocated from then on.")
               .defaults(0.0),
-      },
-      {{"chips", "chips_total"}, {"slices", "slices_total"}});
+      };
+  for (Field& field : money_fields())
+    fields.push_back(std::move(field));
+  NodePtr island =
+      object(std::move(fields), {{"chips", "chips_total"}, {"slices", "slices_total"}});
   return map_of(island, "GROUP", static_cast<std::size_t>(most));
 }
 

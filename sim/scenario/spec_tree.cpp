@@ -39,6 +39,8 @@ NodePtr make_tree() {
           "The large model whose time and bytes are charged.")
           .note("none, when every island gives step_<unit>: nothing is sent, and a step counts as "
                 "one token"),
+      key("prices", prices_spec(), "What the costs of a run are worked out with.")
+          .defaults(Json::object()),
       key("protocols", protocols_spec(), "The rows to compare, in this order.").required(),
       key("baseline", name_text(), "The row that ratios use.")
           .note("the first data_parallel or data_parallel_elastic row, else the first"),

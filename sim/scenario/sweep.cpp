@@ -266,7 +266,7 @@ void check_metric(const Reading& r, const std::string& metric, const std::string
 
 // Times to loss are known beside the baseline, after all points have ended.
 void check_until_metric(const Reading& r, const std::string& metric) {
-  for (const char* late : {"time_to_loss_s", "tokens_to_loss", "target_loss"}) {
+  for (const char* late : {"time_to_loss_s", "tokens_to_loss", "target_loss", "cost_to_loss_usd"}) {
     if (metric != late) continue;
     r.refuse("/until/metric", "found '" + metric +
                                   "', which no point has by itself: it needs the baseline's loss; "

@@ -4,6 +4,7 @@
 
 #include "sim/base/error.hpp"
 #include "sim/base/random.hpp"
+#include "sim/scenario/bind.hpp"
 #include "sim/scenario/sweep_parts.hpp"
 #include "sim/scenario/text.hpp"
 
@@ -91,6 +92,10 @@ Sweep sensitivity_of(const Sweep& sweep, std::vector<std::string>& notes) {
   const Loaded base = load_combination(out, out.combinations[0], {}, out.seeds, false);
   const Json document = Json::parse(base.resolved_json);
   for (const std::string& pointer : base.scenario.calibrated_keys) {
+    if (reader::is_money_key(pointer)) {
+      notes.push_back(pointer + ": moves cost or energy alone");
+      continue;
+    }
     const Json::json_pointer place(pointer);
     if (!document.contains(place) || !document[place].is_number()) {
       notes.push_back(pointer + ": is no number");

@@ -74,6 +74,9 @@ Scenario random_scenario(RandomStream& random) {
     learner.slices = int(1 + random.below(7));
     learner.chips = learner.slices * std::int64_t(1 + random.below(300));
     learner.start_s = random.below(2) == 0 ? 0 : random.uniform() * 1e5;
+    learner.usd_per_chip_hour = random.uniform() * 12;
+    learner.power_w = 1000 * random.uniform();
+    learner.idle_power_share = random.uniform();
   }
   return scenario;
 }
@@ -93,11 +96,14 @@ TEST_CASE("any tiling closes to 1e-9") {
     const Scenario scenario = random_scenario(random);
     const double end_s = 1e5 * (1 + 9 * random.uniform());
     Made made;
-    double total = 0;
+    double total = 0, usd = 0, most_kwh = 0;
     for (int learner = 0; learner < int(scenario.learners.size()); ++learner) {
       tile(random, scenario, learner, end_s, made);
       const Learner& island = scenario.learners[std::size_t(learner)];
-      total += double(island.chips) * (end_s - island.start_s);
+      const double chip_seconds = double(island.chips) * (end_s - island.start_s);
+      total += chip_seconds;
+      usd += chip_seconds * *island.usd_per_chip_hour / 3600;
+      most_kwh += chip_seconds * *island.power_w / 3.6e6;
     }
     end(made.tape, end_s, made.net_tokens);
     const Summary summary = fold(scenario, protocol_of(scenario, Family::kDiloco), made.tape);
@@ -105,6 +111,12 @@ TEST_CASE("any tiling closes to 1e-9") {
     REQUIRE(sum_of(summary) == Approx(total).epsilon(1e-9));
     REQUIRE(summary.closure_chip_seconds <= 1e-9);
     REQUIRE(summary.uptime <= 1);
+    REQUIRE(summary.cost);
+    REQUIRE(summary.cost->chips_usd == Approx(usd).epsilon(1e-12));
+    REQUIRE(summary.cost->productive_usd + summary.cost->wasted_usd() == Approx(usd).epsilon(1e-9));
+    REQUIRE(summary.closure_cost <= 1e-9);
+    REQUIRE(*summary.energy_kwh >= 0);
+    REQUIRE(*summary.energy_kwh <= most_kwh * (1 + 1e-9));
     for (const double chip_seconds : summary.chip_seconds_lost)
       REQUIRE(chip_seconds >= 0);
   }

@@ -85,6 +85,21 @@ TEST_CASE("values of the JSON") {
   CHECK(tree.at("warnings").at(0) == "W07: one event");
 }
 
+TEST_CASE("a row's chips and bytes have a price an hour, or null") {
+  Scenario s = testing::scenario({1});
+  const auto money = [&s] {
+    return Json::parse(estimate_json(s, estimate(s))).at("rows").at("decoupled_diloco").at("money");
+  };
+  CHECK(money().at("chips_usd_per_hour").is_null());
+  for (Learner& learner : s.learners)
+    learner.usd_per_chip_hour = 4.2;
+  CHECK(money().at("chips_usd_per_hour") == doctest::Approx(64 * 4.2));  // 2 learners of 32 chips
+  const double once = money().at("wan_usd_per_hour");
+  CHECK(once > 0);
+  s.prices.wan_usd_per_gib *= 3;
+  CHECK(money().at("wan_usd_per_hour") == doctest::Approx(3 * once));
+}
+
 TEST_CASE("no limit is null, no meaning is absent") {
   Scenario s = linked();
   for (Region& region : s.regions)

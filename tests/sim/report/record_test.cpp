@@ -8,6 +8,7 @@
 #include "sim/report/csv.hpp"
 #include "sim/report/manifest.hpp"
 #include "sim/report/number_text.hpp"
+#include "sim/scenario/metrics.hpp"
 #include "tests/sim/report/support.hpp"
 
 using namespace skerry;
@@ -28,6 +29,16 @@ RunRecord full_record() {
   r.summary.by_device = {{"v5p", 64, 19, 1.9e7, 0.5, 0.25, {}}};
   r.summary.tape_fingerprint = "fedcba9876543210";
   r.target_loss = 0.5;
+  Summary::Cost& cost = r.summary.cost.emplace();
+  cost.chips_usd = 100.1;
+  cost.wan_usd = 1.0 / 3.0;
+  cost.productive_usd = 60.3;
+  cost.lost_usd[std::size_t(Cause::kDown)] = 39.8;
+  r.summary.cost_spot_usd = 30.7;
+  r.summary.cost_usd_per_1e9_tokens = 0.7;
+  r.summary.energy_kwh = 12.1;
+  r.summary.closure_cost = 1e-16;
+  r.cost_to_loss_usd = 51.2;
   r.warnings = {"W07: one event"};
   return r;
 }
@@ -61,11 +72,29 @@ TEST_CASE("metrics are found by dotted paths, names with dots too") {
   CHECK(metric_of(r, "by_learner.x.1.steps").value == 10.0);
   CHECK(metric_of(r, "wan.links.a>b.bytes").value == 5.0);
   CHECK(metric_of(r, "faults.by_kind.link_cut").value == 0.0);
+  CHECK(metric_of(r, "cost_usd").value == 100.1 + 1.0 / 3.0);
+  CHECK(metric_of(r, "cost.lost_usd.down").value == 39.8);
+  CHECK(metric_of(r, "wasted_cost_usd").value == 39.8);
+  CHECK(metric_of(r, "wasted_chip_hours").value == 40.0 / 3600);
   CHECK(metric_of(r, "time_to_loss_s").found);
   CHECK_FALSE(metric_of(r, "time_to_loss_s").value);
   for (const char* path :
        {"", "good", "loss", "protocol", "goodput.x", "by_learner.z.1.steps", "loss."}) {
     CHECK_FALSE(metric_of(r, path).found);
+  }
+}
+
+TEST_CASE("a cost that is not known is null in JSON and empty in CSV, never 0") {
+  RunRecord r = testing::record("data_parallel", 1, 2);
+  for (const char* path :
+       {"cost_usd", "cost_spot_usd", "cost_usd_per_1e9_tokens", "wasted_cost_usd",
+        "cost_to_loss_usd", "energy_kwh", "cost.chips_usd", "cost.lost_usd.down"}) {
+    CAPTURE(path);
+    CHECK(metric_of(r, path).found);
+    CHECK_FALSE(metric_of(r, path).value);
+    CHECK(is_known_metric(path));
+    for (const auto& [name, text] : scalars_of(r))
+      CHECK((name != path || text.empty()));
   }
 }
 

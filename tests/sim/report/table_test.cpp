@@ -217,3 +217,87 @@ TEST_CASE("a comparison keeps what a resolved scenario does not know") {
   CHECK(stored.calibrated_keys == s.calibrated_keys);
   CHECK(holds(comparison_json(r), "n = 1, no interval"));
 }
+
+namespace {
+
+// 64 chips at 9 USD a chip-hour, all allocated for the hour: 576 USD.
+RunRecord paid(RunRecord r, double lost_usd) {
+  Summary::Cost& cost = r.summary.cost.emplace();
+  cost.chips_usd = 576;
+  cost.wan_usd = 24;
+  cost.lost_usd[std::size_t(Cause::kExposedCommunication)] = lost_usd;
+  cost.productive_usd = 576 - lost_usd;
+  r.summary.cost_usd_per_1e9_tokens = 1e9 * 600 / r.summary.tokens;
+  r.summary.energy_kwh = 12;
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("money stands under the rows: cost, ratio at equal tokens, waste by cause") {
+  Scenario s = testing::scenario({1});
+  for (Learner& learner : s.learners) {
+    learner.usd_per_chip_hour = 9;
+    learner.power_w = 200;
+    learner.idle_power_share = 0.5;
+  }
+  // The same money for four times the tokens: a quarter at equal tokens.
+  const Results r = results_of(
+      s, {paid(record("data_parallel", 1, 1e3), 300), paid(record("decoupled_diloco", 1, 4e3), 0)});
+  const std::string table = terminal_table(r);
+  CHECK(holds(table, "money: on-demand prices, 0.02 USD a GiB that leaves a region"));
+  CHECK(holds(table, "600    base"));
+  CHECK(holds(table, "600   0.250         n = 1"));
+  // 300 of 600 and 24 of 600
+  CHECK(holds(table, "data_parallel exposed_communication 50.0  wide_area 4.0;"));
+  CHECK(holds(table, "decoupled_diloco wide_area 4.0\n"));
+  CHECK_FALSE(holds(table, "no usd_per_chip_hour"));
+  const std::vector<Row> rows = rows_of(s, r.records);
+  CHECK(rows[1].cost_ratio.mean == doctest::Approx(0.25));
+  CHECK(rows[0].wasted_cost_usd == 300.0);
+  CHECK(holds(comparison_json(r), "\"cost_usd\": 600.0"));
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);)
+    CHECK(line.size() <= 100);
+}
+
+TEST_CASE("an island without a price gives a dash and one note, never a number") {
+  Scenario s = testing::scenario({1});
+  s.learners[0].group = "x";
+  s.learners[1].group = "y";
+  for (Learner& learner : s.learners) {
+    learner.power_w = 200;
+    learner.idle_power_share = 0.5;
+  }
+  s.learners[0].usd_per_chip_hour = 9;
+  RunRecord known = record("data_parallel", 1, 1e3);
+  known.summary.energy_kwh = 12e3;
+  Results r = results_of(s, {known, record("decoupled_diloco", 1, 4e3)});
+  std::string table = terminal_table(r);
+  CHECK(holds(table, "no usd_per_chip_hour for island y: the cost of its rows is not known"));
+  CHECK(holds(table, "data_parallel                 -       -"));
+  CHECK(holds(table, "12.0"));  // MWh
+  CHECK(holds(comparison_json(r), "\"cost_usd\": null"));
+  r.scenario.prices.pricing = Pricing::kSpot;
+  CHECK(holds(terminal_table(r), "no usd_per_chip_hour_spot for islands x, y:"));
+}
+
+TEST_CASE("cost to loss: chips up to that date, and the wide area's share") {
+  Scenario s = testing::scenario({1});
+  s.training.on = true;
+  s.training.target_loss = 2.1;
+  for (Learner& learner : s.learners)
+    learner.usd_per_chip_hour = 9;
+  std::vector<RunRecord> records{paid(trained(record("data_parallel", 1, 1), 2.0), 0),
+                                 paid(trained(record("decoupled_diloco", 1, 1), 2.2), 0)};
+  set_times_to_loss(s, {{{900, 5, 5, 2.05}, {3600, 9, 9, 2.0}}, {{3600, 9, 9, 2.2}}}, records);
+  CHECK(*records[0].cost_to_loss_usd == doctest::Approx(144 + 6));  // 576 / 4 and 24 / 4
+  CHECK_FALSE(records[1].cost_to_loss_usd);
+  const std::string table = terminal_table(results_of(s, records));
+  CHECK(holds(table, "to loss"));
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);)
+    CHECK(line.size() <= 100);
+  s.expect.push_back({"decoupled_diloco", "cost_to_loss_usd", "", "", {}, 1.0, {}, 1e-6, "w"});
+  CHECK(holds(judged_line(judge(s, records, true)[0]), "not reached, or a chip without a price"));
+}

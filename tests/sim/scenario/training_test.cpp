@@ -172,7 +172,7 @@ double tuned(const Json& model, const std::string& row, const Json& settings, in
   const Scenario scenario = load(document).scenario;
   warning.clear();
   for (const std::string& one : scenario.warnings) {
-    if (one.starts_with("W38")) warning += one;
+    if (one.starts_with("W40")) warning += one;
   }
   CHECK(scenario.training.of_protocol[0].inner.tuned);
   return scenario.training.of_protocol[0].inner.rate;
@@ -221,13 +221,13 @@ TEST_CASE("a tuned rate is the entry's of model, batch, kind, learners, period a
     CHECK(scenario.training.of_protocol[0].inner.rate == entry["rate"]);
     const bool edge =
         entry["rate"] == entry["grid"].front() || entry["rate"] == entry["grid"].back();
-    CHECK(warns(scenario, "W38") == edge);
+    CHECK(warns(scenario, "W40") == edge);
   }
   // No entry: the default, and the warning. What is set by hand is never warned of.
   CHECK(tuned("large", "data_parallel", Json::object(), 8, warning) == 2e-3);
   CHECK(has(
       warning,
-      "W38: /training/protocols/data_parallel/inner/rate: rate not tuned, 0.002 is the default"));
+      "W40: /training/protocols/data_parallel/inner/rate: rate not tuned, 0.002 is the default"));
   CHECK(tuned({{"preset", "quick"}, {"batch", 7}}, "diloco", {{"sync_period_steps", 24}}, 8,
               warning) == 4e-3);
   CHECK(has(warning, "rate not tuned"));
