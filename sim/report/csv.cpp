@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "sim/base/error.hpp"
@@ -33,6 +34,13 @@ std::vector<std::string> columns_of(const std::vector<Scalars>& runs) {
   return columns;
 }
 
+bool is_number(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, value);
+  return parsed.ec == std::errc() && parsed.ptr == end && std::isfinite(value);
+}
+
 }  // namespace
 
 std::string csv_cell(const std::string& text) {
@@ -43,6 +51,12 @@ std::string csv_cell(const std::string& text) {
     out += c;
   }
   return out + "\"";
+}
+
+std::string text_cell(const std::string& text) {
+  const bool formula =
+      !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos;
+  return csv_cell(formula ? "'" + text : text);
 }
 
 std::string table_csv(const std::vector<RunRecord>& records, const std::string& hash) {
@@ -59,7 +73,11 @@ std::string table_csv(const std::vector<RunRecord>& records, const std::string& 
     out += hash;
     for (const std::string& column : columns) {
       const auto cell = cells.find(column);
-      out.append(",").append(cell == cells.end() ? std::string() : csv_cell(cell->second));
+      if (cell == cells.end()) {
+        out += ',';
+      } else {
+        out.append(",").append(is_number(cell->second) ? cell->second : text_cell(cell->second));
+      }
     }
     out += "\n";
   }

@@ -12,6 +12,8 @@ namespace skerry {
 
 // A cell: in quotes where it holds a comma, a quote or a line break.
 std::string csv_cell(const std::string& text);
+// A cell of text: one that a spreadsheet would read as a formula gets an apostrophe before it.
+std::string text_cell(const std::string& text);
 
 // table.csv: long form, one row a run, every scalar of its summary and the scenario's hash. A
 // column that a run does not have is empty in its row.

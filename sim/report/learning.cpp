@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <functional>
 
+#include "sim/report/csv.hpp"
 #include "sim/report/layout.hpp"
 #include "sim/report/number_text.hpp"
 #include "sim/report/rows.hpp"
@@ -97,7 +98,7 @@ Learned learned(const std::string& protocol, const std::vector<Curve>& rows,
 }
 
 std::string cells(const Interval& interval) {
-  if (interval.n == 0) return ",,,0";
+  if (interval.n == 0) return ",,,,0";
   const auto end = [](const std::optional<double>& value) { return value ? shortest(*value) : ""; };
   return fmt::format(",{},{},{},{}", shortest(interval.mean), end(interval.low), end(interval.high),
                      interval.n);
@@ -150,7 +151,7 @@ std::string curves_csv(const Results& results) {
   for (std::size_t i = 0; i < results.curves.size(); ++i) {
     const Summary& run = results.records[i].summary;
     for (const LossPoint& point : results.curves[i]) {
-      out += fmt::format("{},{},{},{},{},{}\n", run.protocol, run.seed, shortest(point.simulated_s),
+      out += fmt::format("{},{},{},{},{},{}\n", text_cell(run.protocol), run.seed, shortest(point.simulated_s),
                          shortest(point.tokens), shortest(point.trained_tokens),
                          shortest(point.loss));
     }
@@ -167,7 +168,7 @@ std::string learning_csv(const Results& results) {
   out += "\n";
   const Learning learning = learning_of(results);
   for (const Learned& row : learning.rows) {
-    out += fmt::format("{},{},{},{},{},{}", row.protocol, row.trained, row.reached,
+    out += fmt::format("{},{},{},{},{},{}", text_cell(row.protocol), row.trained, row.reached,
                        shortest(row.loss_final), shortest(row.loss_at_time),
                        shortest(learning.mid_s));
     out += cells(row.final_difference) + cells(row.time_difference) + cells(row.sooner) +

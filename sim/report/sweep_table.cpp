@@ -15,13 +15,6 @@ namespace skerry {
 
 namespace {
 
-// A text that a spreadsheet would read as a formula gets an apostrophe before it.
-std::string text_cell(const std::string& text) {
-  const bool formula =
-      !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos;
-  return csv_cell(formula ? "'" + text : text);
-}
-
 double number_in(const std::string& cell) {
   double value = std::nan("");
   std::from_chars(cell.data(), cell.data() + cell.size(), value);

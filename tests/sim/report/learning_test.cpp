@@ -75,7 +75,10 @@ TEST_CASE("what did not reach the target, diverged or was not trained gives no p
   const Learning learning = learning_of(results);
   CHECK(learning.rows[1].trained == 1);
   CHECK(learning.rows[1].sooner.n == 0);
-  CHECK(learning_csv(results).find(",,,0\n") != std::string::npos);
+  const std::string csv = learning_csv(results);
+  CHECK(csv.find(",,,,0,,,,0\n") != std::string::npos);
+  const auto commas = [](const std::string& text) { return std::count(text.begin(), text.end(), ','); };
+  CHECK(commas(csv) == 3 * commas(csv.substr(0, csv.find('\n'))));
   results.curves.assign(4, {});
   CHECK(learning_of(results).rows.empty());
   CHECK(learning_lines(results).empty());

@@ -151,6 +151,19 @@ TEST_CASE("the long table has one row a run, and a column for what any run has")
   CHECK(std::size_t(std::count(csv.begin(), csv.end(), ',')) == 3 * commas);
 }
 
+TEST_CASE("no text of a table is a formula to a spreadsheet, and numbers stay numbers") {
+  for (const char* name : {"=1+1", "+a", "-a", "@a"})
+    CHECK(text_cell(name) == "'" + std::string(name));
+  CHECK(text_cell("=a,\"b\"") == "\"'=a,\"\"b\"\"\"");
+  CHECK(text_cell("a-b").front() == 'a');
+  CHECK(text_cell("").empty());
+  RunRecord r = testing::record("-diloco", 1, -2.5);
+  const std::string csv = table_csv({r}, "89abcdef");
+  CHECK(csv.find("\n89abcdef,'-diloco,") != std::string::npos);
+  CHECK(csv.find(",-2.5,") != std::string::npos);
+  CHECK(csv.find(",'-2.5,") == std::string::npos);
+}
+
 TEST_CASE("loss curves come back from their file") {
   const std::vector<LossPoint> curve{{0, 0, 0, 5.5}, {1.0 / 3, 1e6, 256, 0.1}};
   const std::vector<LossPoint> back = loss_from_csv(loss_csv(curve), "loss.csv");

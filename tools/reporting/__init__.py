@@ -1,0 +1,1 @@
+"""What tools/report is made of: folders are read, figures drawn, sentences made from numbers, one page written."""

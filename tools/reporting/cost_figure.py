@@ -1,0 +1,49 @@
+"""Cost against the time to the target loss."""
+from . import common, sheet, statistics
+from .common import Figure, NotShown
+from .reading import numbers
+
+COSTS = ("cost_to_loss_usd", "cost_usd", "cost_spot_usd", "wasted_cost_usd", "energy_kwh")
+
+
+def cost(run):
+    look = common.looks(run.protocols)
+    points, rows = [], []
+    known = [name for name in COSTS if any(numbers(run.by_protocol[p], name) for p in run.shown)]
+    metric = next((name for name in COSTS[:2] if name in known), None)
+    for name in run.shown:
+        mine = run.by_protocol[name]
+        hours = {seed: s / 3600 for seed, s in numbers(mine, "time_to_loss_s").items()}
+        money = numbers(mine, metric) if metric else {}
+        pairs = [(hours[seed], money[seed]) for seed in hours if seed in money]
+        if pairs:
+            points.append((name, pairs))
+        rows.append([name, common.exact(statistics.mean(hours.values())) or "not reached",
+                     *(common.exact(statistics.mean(numbers(mine, key).values())) for key in known)])
+    if not points:
+        return NotShown("Cost against time to the target loss: not in this run" + (
+            ", which has costs but no row that reached its target loss; a trained run that does gives it." if known else
+            ": its summaries have no cost; a trained scenario with prices gives it."))
+
+    def draw(width):
+        page = sheet.Sheet(width, [240], legend=[(look[name].line(), name) for name, _ in points], left=70)
+        axes = page.axes[0]
+        for name, pairs in points:
+            axes.plot([x for x, _ in pairs], [y for _, y in pairs], **{**look[name].line(), "linestyle": "none",
+                                                                       "markersize": 7})
+        sheet.logarithmic(axes.xaxis, [x for _, pairs in points for x, _ in pairs])
+        ys = [y for _, pairs in points for _, y in pairs]
+        if min(ys) > 0 and max(ys) > 20 * min(ys):
+            sheet.logarithmic(axes.yaxis, ys)
+        else:
+            sheet.linear(axes.yaxis, 0, 1.1 * max(ys))
+        axes.set_xlabel("time to the target loss (h), log scale")
+        axes.set_ylabel("cost " + ("to the target loss" if metric == "cost_to_loss_usd" else "of the whole run") + " (USD)")
+        return page
+
+    missed = [name for name in run.shown if name not in [point[0] for point in points]]
+    return Figure("cost", "Cost against time to the target loss",
+                  "A marker a row and seed. " + "; ".join(f"{name} {pairs[0][0]:.3g} h, {pairs[0][1]:.4g} USD"
+                                                          for name, pairs in points) + ".", draw,
+                  ["row", "hours to the target", *known], rows,
+                  "Below and to the left is better." + (f" Not reached, so not drawn: {common.join_names(missed)}." if missed else ""))

@@ -1,0 +1,260 @@
+"""Figures over swept keys: lines against one axis, badput and paired differences of every group, heat maps."""
+from . import common, run_figures, sheet, statistics
+from .common import Figure, NotShown
+
+BANDWIDTH = ("port_gbps", "up_gbps", "down_gbps", "gbps", "bandwidth_gbps")
+CHIPS = ("chips_total", "chips")
+MOST_LINES, MOST_BARS = 12, 30
+
+
+def axis_of(sweep, keys):
+    """The first numeric axis that varies one of these keys, with at least two values."""
+    for axis, at in sweep.axes.items():
+        if at and all(pointer.rsplit("/", 1)[-1] in keys for pointer in at) and len(values_of(sweep, axis)) > 1 \
+                and is_numeric(sweep, axis):
+            return axis
+    return None
+
+
+def values_of(sweep, axis):
+    return list(dict.fromkeys(group.point[axis] for group in sweep.groups))
+
+
+def is_numeric(sweep, axis):
+    return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values_of(sweep, axis))
+
+
+def free_axes(sweep, axis):
+    """The other axes with several values, but for those whose value follows from this axis (zip)."""
+    out = []
+    for other in sweep.axes:
+        pairs = {(group.point[axis], group.point[other]) for group in sweep.groups}
+        if other != axis and len(pairs) > len(values_of(sweep, axis)):
+            out.append(other)
+    return out
+
+
+def label_of(protocol, point, axes):
+    return ", ".join([protocol, *(f"{axis} {word(point[axis])}" for axis in axes)])
+
+
+def word(value):
+    return sheet.number(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+
+
+def lines_of(sweep, axis):
+    """[(label, groups by the axis)], and a sentence on lines left out."""
+    free = free_axes(sweep, axis)
+    lines = {}
+    for group in sweep.groups:
+        lines.setdefault((group.protocol, *(group.point[other] for other in free)), []).append(group)
+    told = [other for other in free if len({key[1 + free.index(other)] for key in lines}) > 1]
+    named = [(label_of(key[0], groups[0].point, told), sorted(groups, key=lambda g: g.point[axis]))
+             for key, groups in lines.items()]
+    left_out = "" if len(named) <= MOST_LINES else \
+        f" {len(named) - MOST_LINES} of {len(named)} lines are not drawn; the table of the sweep has them all."
+    return named[:MOST_LINES], left_out
+
+
+def x_axis(axes, sweep, axis, narrow):
+    values = sorted(set(values_of(sweep, axis)))
+    title = common.swept_title(axis, sweep.axes[axis])
+    if values[0] > 0 and values[-1] >= 4 * values[0]:
+        few = len(values) <= (5 if narrow else 9)
+        sheet.logarithmic(axes.xaxis, values, at=values if few else None)
+        title += ", log scale"
+    else:
+        room = 0.05 * (values[-1] - values[0])
+        sheet.linear(axes.xaxis, values[0] - room, values[-1] + room, ticks=5)
+    axes.set_xlabel(title)
+
+
+def line_figure(sweep, axis, metrics, name, title, note):
+    lines, left_out = lines_of(sweep, axis)
+    found = [metric for metric in metrics if any(group.values(metric) for _, groups in lines for group in groups)]
+    if not found:
+        return None
+    look = common.looks([label for label, _ in lines])
+
+    def draw(width):
+        page = sheet.Sheet(width, [230] * len(found), columns=len(found), left=62,
+                           legend=[(look[label].line(), label) for label, _ in lines])
+        for axes, metric in zip(page.axes, found):
+            highest = 0.0
+            for label, groups in lines:
+                points = [(g.point[axis], statistics.mean_interval(g.values(metric).values())) for g in groups]
+                points = [(x, y) for x, y in points if y]
+                axes.plot([x for x, _ in points], [y.value for _, y in points], **look[label].line())
+                for x, y in points:
+                    highest = max(highest, y.value)
+                    if y.low is not None:
+                        axes.plot([x, x], [y.low, y.high], color=look[label].colour, linewidth=1.2)
+            if common.is_share(metric):
+                sheet.linear(axes.yaxis, 0, 1.03, percent=True)
+            else:
+                sheet.linear(axes.yaxis, 0, 1.06 * highest if highest > 0 else None)
+            x_axis(axes, sweep, axis, page.narrow)
+            axes.set_ylabel(common.axis_title(metric))
+        return page
+
+    rows, ends = [], []
+    for label, groups in lines:
+        for metric in found:
+            for group in groups:
+                y = statistics.mean_interval(group.values(metric).values())
+                if y:
+                    rows.append([label, common.exact(group.point[axis]), metric, y.n,
+                                 *(common.exact(v) for v in (y.value, y.low, y.high))])
+        y = statistics.mean(groups[-1].values(found[0]).values())
+        if y is not None:
+            ends.append(f"{label} {y:.3g}")
+    description = (f"{title}: one line a row. {common.title_of(found[0])} at the largest {axis}: {'; '.join(ends)}.")
+    return Figure(name, title, description, draw, ["line", axis, "metric", "n", "mean", "low", "high"], rows,
+                  note + " Upright bars are 95 % intervals over the seeds; none with one seed." + left_out)
+
+
+def utilization(sweep):
+    axis = axis_of(sweep, BANDWIDTH)
+    figure = axis and line_figure(
+        sweep, axis, ["compute_utilization", "merged_share"], "utilization", "Utilization and merged share against bandwidth",
+        "A row whose learners never wait has a utilization of 1 at any bandwidth: its merged share says what it pays.")
+    return figure or NotShown("Utilization against bandwidth: no axis varies a port or link in Gbit/s; a sweep such as "
+                              "scenarios/sweeps/port-for-a-hidden-sync.sweep.json gives it.")
+
+
+def goodput(sweep):
+    axis = axis_of(sweep, CHIPS)
+    presets = {row.get("preset") for row in sweep.rows}
+    missing = [preset for preset in ("data_parallel", "data_parallel_elastic") if preset not in presets]
+    note = "Both baselines are there: data_parallel and data_parallel_elastic." if not missing else \
+        f"Not in this sweep: the baseline {common.join_names(missing)}."
+    figure = axis and line_figure(sweep, axis, ["goodput"], "goodput", "Goodput against chips", note)
+    return figure or NotShown("Goodput against chips: no axis varies the chips of islands; "
+                              "scenarios/sweeps/goodput-against-chips.sweep.json gives it.")
+
+
+def time_to_loss(sweep):
+    axis = axis_of(sweep, ("sync_period_steps",))
+    if not axis or not any(isinstance(row.get("target_loss"), (int, float)) for row in sweep.rows):
+        return NotShown("Time to the target loss against H: it takes a trained sweep with an axis over "
+                        "sync_period_steps.")
+    lines, left_out = lines_of(sweep, axis)
+    look = common.looks([label for label, _ in lines])
+
+    def reached(group):
+        return [seconds / 3600 for seconds in group.values("time_to_loss_s").values()]
+
+    every = [hours for _, groups in lines for group in groups for hours in reached(group)]
+    missed = any(len(reached(group)) < len(group.rows) for _, groups in lines for group in groups)
+
+    def draw(width):
+        legend = [(look[label].line(), label) for label, _ in lines]
+        if missed:
+            legend.append(({"color": sheet.INK, "linestyle": "none", "marker": "o", "markerfacecolor": "none"},
+                           "not reached by every seed"))
+        page = sheet.Sheet(width, [240], legend=legend)
+        axes = page.axes[0]
+        top = 1.12 * max(every, default=1.0)
+        for i, (label, groups) in enumerate(lines):
+            xs, ys = [], []
+            for group in groups:
+                hours = reached(group)
+                whole = len(hours) == len(group.rows)
+                xs.append(group.point[axis])
+                ys.append(statistics.mean(hours) if whole else float("nan"))
+                if not whole:
+                    high = top * (1.06 + 0.05 * (i % 4))
+                    axes.plot([group.point[axis]], [high], color=look[label].colour, marker=look[label].marker,
+                              markerfacecolor="none", linestyle="none")
+                    axes.plot([group.point[axis]] * len(hours), hours, color=look[label].colour, linestyle="none",
+                              marker=look[label].marker, markerfacecolor="none", markersize=3.5)
+                elif len(hours) > 1:
+                    axes.plot([group.point[axis]] * 2, [min(hours), max(hours)], color=look[label].colour, linewidth=1.2)
+            axes.plot(xs, ys, **look[label].line())
+        sheet.linear(axes.yaxis, 0, top * (1.28 if missed else 1))
+        if missed:
+            axes.axhline(top, color=sheet.SOFT, linewidth=1)
+            axes.annotate("not reached", (1, top), xycoords=("axes fraction", "data"), ha="right", va="bottom",
+                          xytext=(0, 3), textcoords="offset points")
+            axes.set_yticks([tick for tick in axes.get_yticks() if 0 <= tick <= top])
+        x_axis(axes, sweep, axis, page.narrow)
+        axes.set_ylabel("time to the target loss (h)")
+        return page
+
+    rows = [[label, common.exact(group.point[axis]), len(group.rows), len(reached(group)),
+             common.exact(statistics.mean(reached(group))) or "not reached"] for label, groups in lines for group in groups]
+    return Figure("time-to-loss", "Time to the target loss against H",
+                  f"One line a row over {axis}. " + "; ".join(f"{r[0]} at {r[1]}: {r[4]} h" if r[3] else f"{r[0]} at {r[1]}: not reached"
+                                                              for r in rows) + ".", draw,
+                  ["line", axis, "n", "reached", "mean hours of those that reached"], rows,
+                  "A filled marker is the mean of seeds that all reached the target, the bar from the first to the last. "
+                  "Open markers above the rule: not every seed reached it by the end of its run; small open ones are the "
+                  "seeds that did." + left_out)
+
+
+def badput(sweep):
+    told = [axis for axis in sweep.axes if len(values_of(sweep, axis)) > 1]
+    if len(sweep.groups) > MOST_BARS:
+        return NotShown(f"Badput by cause: {len(sweep.groups)} rows are too many bars for one drawing; table.csv has every "
+                        "cause (chip_seconds.lost.*), and skerry run of one point draws it.")
+    return run_figures.badput([(label_of(group.protocol, group.point, told), group.rows) for group in sweep.groups])
+
+
+def metric_of(sweep):
+    cells = (sweep.design.get("table") or {}).get("cells") or ["goodput"]
+    return next((cell for cell in cells if any(group.values(cell) for group in sweep.groups)), "goodput")
+
+
+def paired(sweep):
+    metric = metric_of(sweep)
+    told = [axis for axis in sweep.axes if len(values_of(sweep, axis)) > 1]
+    by_key = {(group.protocol, *map(str, group.point.values())): group for group in sweep.groups}
+    rows = []
+    for group in sweep.groups:
+        if not group.paired or group.protocol == sweep.baseline:
+            continue
+        found = statistics.of_json((group.paired["metrics"].get(metric) or {}).get("difference"))
+        base = by_key.get((group.paired["protocol"], *map(str, group.paired["point"].values())))
+        if found and base:
+            mine, its = group.values(metric), base.values(metric)
+            rows.append((label_of(group.protocol, group.point, told),
+                         [(seed, mine[seed] - its[seed]) for seed in mine if seed in its], found))
+    if not rows:
+        return NotShown("Paired differences: no row has its baseline at the same point and seeds (or statistics.json is "
+                        "not written yet).")
+    if len(rows) > MOST_BARS:
+        return NotShown(f"Paired differences: {len(rows)} rows are too many for one drawing; statistics.json has them.")
+
+    def draw(width):
+        narrow = width < 600
+        page = sheet.Sheet(width, [(34 if narrow else 24) * len(rows) + 10], right=26, top=8,
+                           left=14 if narrow else 12 + 6.9 * max(len(row[0]) for row in rows))
+        axes = page.axes[0]
+        for place, (label, dots, interval) in enumerate(rows):
+            if interval.low is not None:
+                axes.plot([interval.low, interval.high], [place] * 2, color=sheet.SERIES[0], linewidth=5, alpha=0.4,
+                          solid_capstyle="butt")
+            axes.plot([v for _, v in dots], [place] * len(dots), linestyle="none", marker="o", markersize=4.5,
+                      color=sheet.SERIES[0])
+            axes.plot([interval.value] * 2, [place - 0.22, place + 0.22], color=sheet.INK, linewidth=1.6)
+            if narrow:
+                axes.annotate(label, (0, place - 0.32), xycoords=("axes fraction", "data"), va="bottom")
+        values = [0] + [v for _, dots, i in rows for v in ([d[1] for d in dots] + [i.low, i.high]) if v is not None]
+        room = 0.06 * ((max(values) - min(values)) or 1)
+        sheet.linear(axes.xaxis, min(values) - room, max(values) + room)
+        axes.axvline(0, color=sheet.SOFT, linewidth=1)
+        axes.set_yticks([] if narrow else range(len(rows)), [] if narrow else [row[0] for row in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.9 if narrow else -0.6)
+        axes.grid(False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlabel(f"{common.axis_title(metric)}, minus {sweep.baseline}")
+        return page
+
+    return Figure("paired", f"Differences of {common.title_of(metric)} to {sweep.baseline}, paired by seed",
+                  "Dots are seeds, the black bar their mean, the wide bar its 95 % interval: "
+                  + "; ".join(f"{row[0]} {row[2].value:.4g}" for row in rows) + ".", draw,
+                  ["row", "n", "difference", "low", "high", "by seed"],
+                  [[label, i.n, common.exact(i.value), common.exact(i.low), common.exact(i.high),
+                    "; ".join(f"{seed}: {value:.5g}" for seed, value in dots)] for label, dots, i in rows],
+                  "A dot a seed; the black bar is the mean, the wide bar its 95 % interval (Student t). One seed has no "
+                  "interval.")

@@ -1,0 +1,113 @@
+"""The comparison table of a run, the pivot tables of a sweep, and the facts beside them."""
+from . import common, statistics
+from .reading import numbers
+from .sheet import number
+from .sweep_figures import values_of, word
+from .verdict import three
+
+
+def share(rows, causes):
+    return statistics.mean(sum(row.get(f"chip_seconds.lost.{cause}") or 0 for cause in causes) / row["chip_seconds.total"]
+                           for row in rows)
+
+
+def all_causes(rows):
+    return [key.rsplit(".", 1)[-1] for key in rows[0] if key.startswith("chip_seconds.lost.")]
+
+
+def comparison(run):
+    """(columns, rows): as `skerry show` prints them; means over the seeds."""
+    columns = ["protocol", "ktok/s", "× base", "95 %", "good%", "wan%", "wait%", "fault%", "merged%", "stale", "loss",
+               "− base", "seeds"]
+    out = []
+    for name in run.shown:
+        rows = run.by_protocol[name]
+        entry = run.comparison["protocols"][name]
+        ratio = statistics.of_json(entry.get("tokens_per_s_ratio"))
+        loss = statistics.of_json(entry.get("loss_final_difference"))
+        base = name == run.baseline
+        waits, wan = ("straggler_wait", "waiting_for_quorum"), ("exposed_communication",)
+        faults = [cause for cause in all_causes(rows) if cause not in waits + wan]
+        merged = statistics.mean(numbers(rows, "merged_share").values())
+        never = run.scenario["protocols"].get(name, {}).get("learner_waits") == "never"
+        odd = any(row.get("status") in ("time_cap", "diverged") for row in rows)
+        syncer = any(row.get("syncer_steps") for row in rows)
+        final = entry.get("loss_final")
+        out.append([
+            name + ("^" if odd else ""), number(statistics.mean(numbers(rows, "tokens_per_s").values()) / 1000),
+            "base" if base else three(ratio.value) if ratio else "–",
+            "" if base or not ratio or ratio.low is None else f"{three(ratio.low)} to {three(ratio.high)}",
+            f"{100 * statistics.mean(numbers(rows, 'goodput').values()):.1f}",
+            f"{100 * share(rows, wan):.1f}" + ("*" if never else ""), f"{100 * share(rows, waits):.1f}",
+            f"{100 * share(rows, faults):.1f}", "–" if merged is None else f"{100 * merged:.1f}",
+            f"{statistics.mean(numbers(rows, 'stale_steps.mean').values()):.1f}" if syncer else "–",
+            f"{final:.3f}" if isinstance(final, float) else "–",
+            "base" if base and isinstance(final, float) else f"{loss.value:+.3f}" if loss else "–", len(rows)])
+    if all(row[10] == "–" for row in out):
+        columns, out = columns[:10] + columns[12:], [row[:10] + row[12:] for row in out]
+    return columns, out
+
+
+def notes(run):
+    text = ["Means over the seeds. × base: ratio of tokens/s to the baseline, paired by seed (geometric mean, Student t on log "
+            "ratios). good%, wan%, wait% and fault% add up to 100."]
+    if any(run.scenario["protocols"].get(name, {}).get("learner_waits") == "never" for name in run.shown):
+        text.append("* learners never wait in this protocol, so wan% is 0 by rule; its cost is in merged% and stale.")
+    if any(row.get("status") in ("time_cap", "diverged") for row in run.rows):
+        text.append("^ some runs of this row hit the time cap or diverged.")
+    return text
+
+
+def pivots(sweep):
+    """[(metric, columns, rows)] with mean, interval and n in each cell."""
+    table = sweep.design.get("table") or {}
+    axes = [axis for axis in sweep.axes if len(values_of(sweep, axis)) > 1]
+    columns = table.get("columns") or (axes[-1] if axes else "protocol")
+    rows = [name for name in table.get("rows", ["protocol"]) if name != columns]
+    rows += [name for name in ["protocol", *axes] if name not in rows and name != columns]
+
+    def part(group, name):
+        return group.protocol if name == "protocol" else group.point.get(name)
+
+    across = list(dict.fromkeys(part(group, columns) for group in sweep.groups))
+    out = []
+    for metric in table.get("cells") or ["goodput", "tokens_per_s"]:
+        lines = {}
+        for group in sweep.groups:
+            key = tuple(part(group, name) for name in rows)
+            lines.setdefault(key, {})[part(group, columns)] = cell_of(group, metric)
+        out.append((metric, [*rows, *(f"{columns} {word(v)}" for v in across)],
+                    [[*(word(v) for v in key), *(cells.get(v, "–") for v in across)] for key, cells in lines.items()]))
+    return out
+
+
+def cell_of(group, metric):
+    values = statistics.mean_interval(group.values(metric).values())
+    if not values:
+        return "–"
+    factor, text = (100, lambda v: f"{v:.1f}") if common.is_share(metric) else (1, number)
+    sign = " %" if factor == 100 else ""
+    span = "" if values.low is None else f" [{text(factor * values.low)}, {text(factor * values.high)}]"
+    return f"{text(factor * values.value)}{sign}{span} n={values.n}"
+
+
+def transport(scenario):
+    """What the network was, for the facts below the table."""
+    words = [f"{key} {value}" for key, value in (scenario.get("transport") or {}).items() if not isinstance(value, dict)]
+    ports = [f"{name} {port_of(region)}" for name, region in (scenario.get("regions") or {}).items()]
+    return "; ".join([", ".join(words) or "transport: defaults", "ports: " + ", ".join(ports[:24])] if ports else words)
+
+
+def port_of(region):
+    if "port_gbps" in region:
+        return f"{region['port_gbps']:g} Gbit/s"
+    if "up_gbps" in region or "down_gbps" in region:
+        return f"{region.get('up_gbps', 'ideal')} up, {region.get('down_gbps', 'ideal')} down Gbit/s"
+    return "ideal"
+
+
+def versions(manifest):
+    """[(name, value)] of what made the results."""
+    out = [(key, manifest[key]) for key in ("scenario", "sweep", "hash", "commit", "version", "machine", "isa", "began", "ended", "tapes_from")
+           if manifest.get(key)]
+    return out + [(f"version of {key}", value) for key, value in (manifest.get("versions") or {}).items()]

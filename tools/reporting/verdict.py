@@ -1,0 +1,216 @@
+"""What the numbers say, in plain sentences: no more than their intervals support."""
+import math
+
+from . import common, statistics
+from .reading import numbers
+from .sheet import number
+from .sweep_figures import label_of, metric_of, values_of
+
+
+def within(interval, text=number, unit=""):
+    if interval.low is None:
+        return f"(n = {interval.n}, no interval)"
+    return f"(95 % interval {text(interval.low)} to {text(interval.high)}{unit}, n = {interval.n})"
+
+
+def three(value):
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def percent(value):
+    return f"{100 * value:.1f}"
+
+
+def speeds(run):
+    means = {name: statistics.mean(numbers(run.by_protocol[name], "tokens_per_s").values()) for name in run.shown}
+    return sorted(means.items(), key=lambda pair: -pair[1])
+
+
+def fastest(run):
+    order = speeds(run)
+    first, speed = order[0]
+    rows = {name: numbers(run.by_protocol[name], "tokens_per_s") for name in run.shown}
+    out = [f"{first} has the highest mean throughput, {number(speed)} tokens/s over {len(rows[first])} "
+           f"seed{'s' if len(rows[first]) > 1 else ''}."]
+    compared = [run.baseline] + ([order[1][0]] if len(order) > 1 and order[1][0] != run.baseline else [])
+    for other in compared:
+        if other == first or other not in rows:
+            continue
+        ratio = statistics.ratio_interval(rows[first], rows[other])
+        what = f"the baseline {other}" if other == run.baseline else f"the second, {other}"
+        if ratio is None:
+            out.append(f"It shares no seed with {what}.")
+        elif ratio.low is None:
+            out.append(f"It makes {three(ratio.value)} times the tokens/s of {what} in the one seed that both ran: "
+                       "no interval, so this is no law.")
+        elif ratio.excludes(1):
+            out.append(f"It makes {three(ratio.value)} times the tokens/s of {what} {within(ratio, three)}.")
+        else:
+            out.append(f"It is not told apart from {what}: ratio {three(ratio.value)} {within(ratio, three)}.")
+    if first == run.baseline:
+        out.append("It is the baseline itself.")
+    return " ".join(out)
+
+
+def productive(run):
+    first = speeds(run)[0][0]
+    names = [first] + [run.baseline] * (run.baseline != first and run.baseline in run.shown)
+    said = []
+    for name in names:
+        interval = statistics.mean_interval(numbers(run.by_protocol[name], "goodput").values())
+        said.append(f"{percent(interval.value)} % in {name} {within(interval, percent, ' %')}")
+    text = f"Goodput, the productive share of all chip-seconds: {common.join_names(said)}."
+    if run.scenario["protocols"].get(first, {}).get("learner_waits") == "never":
+        merged = statistics.mean(numbers(run.by_protocol[first], "merged_share").values())
+        if merged is not None:
+            text += (f" The learners of {first} never wait, so its goodput does not feel the network; what it pays is "
+                     f"that {percent(merged)} % of its work entered a merge.")
+    return text + " Goodput here includes the wide-area network."
+
+
+def to_target(run):
+    if not run.curves:
+        return "Nothing was trained: there is no loss and no time to a target."
+    hours = {name: numbers(run.by_protocol[name], "time_to_loss_s") for name in run.curves}
+    reached = {name: found for name, found in hours.items() if found}
+    missed = [name for name in hours if name not in reached]
+    if not reached:
+        return "No trained row reached the target loss by the end of its run."
+    first = min(reached, key=lambda name: statistics.mean(reached[name].values()))
+    targets = {row["target_loss"] for row in run.rows if isinstance(row.get("target_loss"), (int, float))}
+    goal = f"The target loss of {min(targets):.3f} nats per byte" if len(targets) == 1 else "The target loss of each seed"
+    out = [f"{goal} is reached first by {first}, after {three(statistics.mean(reached[first].values()) / 3600)} h."]
+    if first != run.baseline and run.baseline in reached:
+        sooner = statistics.ratio_interval(reached[run.baseline], reached[first])
+        if sooner and (sooner.low is None or sooner.excludes(1)):
+            out.append(f"That is {three(sooner.value)} times sooner than {run.baseline} {within(sooner, three)}.")
+        elif sooner:
+            out.append(f"It is not told apart from {run.baseline}: {three(sooner.value)} times {within(sooner, three)}.")
+    if missed:
+        out.append(f"Not reached by the end of their runs: {common.join_names(missed)}.")
+    out.append("Read times to a loss as ratios between rows only: a small model stands for the large one.")
+    return " ".join(out)
+
+
+def final_losses(run):
+    said = []
+    for name, row in run.comparison["protocols"].items():
+        difference = statistics.of_json(row.get("loss_final_difference"))
+        if name == run.baseline or difference is None or name not in run.curves:
+            continue
+        unsure = "" if difference.low is None or difference.excludes(0) else ", not told apart"
+        said.append((name, difference, unsure))
+    if not said:
+        return None
+    n = {difference.n for _, difference, _ in said}
+    if n == {1}:
+        inside = ", ".join(f"{name} {difference.value:+.3f}" for name, difference, _ in said)
+        return (f"Final loss minus that of {run.baseline} (nats per byte): {inside}. One trained seed: no interval, so small "
+                "differences say nothing.")
+    inside = "; ".join(f"{name} {difference.value:+.3f} {within(difference, lambda v: f'{v:+.3f}')}{unsure}"
+                       for name, difference, unsure in said)
+    return f"Final loss minus that of {run.baseline} (nats per byte): {inside}."
+
+
+def assumptions(run):
+    keys = run.comparison.get("calibrated_keys", [])
+    text = f"{len(keys)} inputs in use are calibrated or assumed, not measured: {', '.join(keys)}." if keys else \
+        "No input in use is marked as calibrated or assumed."
+    plan = run.comparison.get("plan", {})
+    single = [name for name, part in plan.items() if part.get("planned") == len(run.seeds)
+              and not part.get("expected_at_nominal_rate")]
+    if single:
+        text += f" Scripted, one event a seed: {', '.join(single)}. That is an event, not a law."
+    return text
+
+
+def claims(run):
+    expect = run.comparison.get("expect", [])
+    if not expect:
+        return None
+    if not run.comparison.get("expect_applied", True):
+        return "The scenario's own claims (expect) were not applied."
+    missed = [f"{claim['protocol']} {claim['metric']}" for claim in expect if claim.get("verdict") != "met"]
+    return f"All {len(expect)} claims of the scenario (expect) were met." if not missed else \
+        f"Of {len(expect)} claims of the scenario (expect) were not met: {', '.join(missed)}."
+
+
+def books(run):
+    flagged = [f"{row['protocol']} seed {row['seed']}" for row in run.rows if row.get("flagged")]
+    worst = max((abs(row.get("closure_chip_seconds") or 0) for row in run.rows), default=0)
+    text = f"Books: productive time and all causes add up to the allocated chip-seconds within {worst:.0e}."
+    return text + (f" Flagged, more than 1 % unexplained: {', '.join(flagged)}." if flagged else "")
+
+
+def ends(rows_by_name):
+    """A sentence on runs that did not end as asked."""
+    said = []
+    for status, words in (("time_cap", "hit the time cap"), ("diverged", "diverged")):
+        hit = [f"{name} ({count})" for name, rows in rows_by_name.items()
+               if (count := sum(row.get("status") == status for row in rows))]
+        if hit:
+            said.append(f"Runs that {words}: {', '.join(hit)}.")
+    return " ".join(said) or None
+
+
+def of_run(run):
+    return [text for text in (fastest(run), productive(run), to_target(run), final_losses(run), assumptions(run),
+                              claims(run), ends(run.by_protocol), books(run)) if text]
+
+
+def of_sweep(sweep):
+    metric = metric_of(sweep)
+    told = [axis for axis in sweep.axes if len(values_of(sweep, axis)) > 1]
+    low_is_good = "loss" in metric or metric.endswith(("_usd", "_kwh", "_bytes")) or metric == "wan.bytes"
+    scored = [(label_of(g.protocol, g.point, told), g, statistics.mean_interval(g.values(metric).values()))
+              for g in sweep.groups]
+    scored = sorted((s for s in scored if s[2]), key=lambda s: s[2].value if low_is_good else -s[2].value)
+    text = percent if common.is_share(metric) else number
+    unit = " %" if common.is_share(metric) else ""
+    name = common.title_of(metric)
+    runs, seeds = len(sweep.rows), sorted({len(g.rows) for g in sweep.groups})
+    out = [f"{runs} points: {len(sweep.groups)} combinations of row and swept keys, "
+           f"{seeds[0]}{f' to {seeds[-1]}' if len(seeds) > 1 else ''} seed{'s' if seeds[-1] > 1 else ''} each. Nothing "
+           "is averaged but seeds."]
+    if scored:
+        first, last = scored[0], scored[-1]
+        out.append(f"{'Lowest' if low_is_good else 'Highest'} mean {name}: {first[0]} with {text(first[2].value)}{unit} "
+                   f"{within(first[2], text, unit)}; {'highest' if low_is_good else 'lowest'}: {last[0]} with "
+                   f"{text(last[2].value)}{unit} {within(last[2], text, unit)}."
+                   + tied(scored))
+    out += by_pairs(sweep, metric, name, told)
+    rows = {}
+    for group in sweep.groups:
+        rows.setdefault(group.protocol, []).extend(group.rows)
+    return [sentence for sentence in (*out, ends(rows)) if sentence]
+
+
+def tied(scored):
+    same = sum(abs(s[2].value - scored[0][2].value) <= 1e-9 * abs(scored[0][2].value) for s in scored) - 1
+    return f" {same} other{'s have' if same > 1 else ' has'} the same value as the first." if 0 < same < len(scored) - 1 \
+        else ""
+
+
+def by_pairs(sweep, metric, name, told):
+    """For each row: at how many points its interval says that it differs from the baseline, and the range."""
+    out = []
+    for protocol in sweep.protocols:
+        found = [statistics.of_json((g.paired["metrics"].get(metric) or {}).get("ratio")) for g in sweep.groups
+                 if g.protocol == protocol and g.paired and protocol != sweep.baseline]
+        found = [f for f in found if f and math.isfinite(f.value)]
+        if not found:
+            continue
+        above, below = (sum(f.low is not None and test(f) for f in found)
+                        for test in (lambda f: f.low > 1, lambda f: f.high < 1))
+        unsure = len(found) - above - below
+        ratios = sorted(f.value for f in found)
+        span = three(ratios[0]) if len(ratios) == 1 else f"{three(ratios[0])} to {three(ratios[-1])}"
+        without = sum(f.low is None for f in found)
+        text = f"{protocol} has {span} times the {name} of {sweep.baseline} over {len(found)} combinations, paired by seed"
+        if without == len(found):
+            out.append(f"{text}; one seed each, so without intervals.")
+            continue
+        parts = [f"{count} {words}" for count, words in ((above, "more"), (below, "less"), (unsure, "not told apart"))
+                 if count]
+        out.append(f"{text}. By 95 % intervals: {', '.join(parts)}" + (f" ({without} of one seed)." if without else "."))
+    return out
