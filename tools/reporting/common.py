@@ -7,6 +7,7 @@ METRICS = {"goodput": ("goodput", "share of chip-seconds"), "compute_utilization
            "merged_share": ("merged share", "share of the work"), "uptime": ("uptime", "share of time"),
            "hidden_share": ("hidden share", "share of fragments"), "tokens_per_s": ("tokens/s", "tokens/s"),
            "loss.final": ("final loss", "nats per byte"), "time_to_loss_s": ("time to the target loss", "s")}
+UNREACHED = ("time_to_loss_s", "tokens_to_loss")  # empty where a run ended above its target loss
 UNITS = {"_s": "s", "_h": "h", "_gbps": "Gbit/s", "_bytes": "bytes", "_usd": "USD", "_kwh": "kWh", "_ms": "ms",
          "_steps": "steps", "_days": "days", "_min": "min", "_years": "years"}
 MOST_TABLE_ROWS = 400

@@ -18,7 +18,7 @@ LOOKS = {"inner step": (sheet.SERIES[2], ""), "step that is lost": (sheet.SERIES
          "slice_down": (sheet.SERIES[3], ""), "scale_up": (sheet.SERIES[3], "////"),
          "checkpoint_save": (sheet.SERIES[7], "////"), "other": (sheet.SERIES[6], ""),
          "quorum window": (sheet.SERIES[4], "...."), "grace window": (sheet.SERIES[5], "\\\\\\\\"),
-         "merge (transfer)": (sheet.SERIES[5], "")}
+         "merge (transfer)": (sheet.SERIES[7], "")}
 
 
 class Window:

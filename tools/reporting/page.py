@@ -54,8 +54,8 @@ def section(folder, number, several):
         out["tables"] = [("Comparison", *tables.comparison(folder))]
         out["notes"] = tables.notes(folder)
     else:
-        out["tables"] = [(common.title_of(metric), columns, rows) for metric, columns, rows in tables.pivots(folder)]
-        out["notes"] = ["Mean over the seeds [95 % interval, Student t], n seeds; – where nothing ran. Claims (expect) are "
+        out["tables"] = [(common.axis_title(metric), columns, rows) for metric, columns, rows in tables.pivots(folder)]
+        out["notes"] = ["Mean over the seeds [95 % interval, Student t], n seeds; – where nothing ran. A time to a loss is the mean over the seeds that reached it. Claims (expect) are "
                         "not judged by a sweep."]
     return out, figures
 

@@ -3,6 +3,7 @@
 Unusable is raised for a folder that cannot be reported, with one line that says why. A folder that holds less
 than it should (failed runs, missing points) is read; `notices` says what is missing.
 """
+import collections
 import csv
 import gzip
 import json
@@ -161,7 +162,6 @@ class Sweep(Folder):
         self.name = str(manifest.get("sweep", self.path.name))
         self.axes = {name: pointers(axis.get("at")) for name, axis in self.design.get("axes", {}).items()}
         self.about = self.design.get("about", "")
-        self.warnings = []
         records = self._records()
         if (self.path / "table.csv").exists():
             rows = usable_rows(self.path / "table.csv")
@@ -172,6 +172,8 @@ class Sweep(Folder):
         if not rows:
             raise Unusable(f"{self.path}: a sweep without one finished point")
         self.rows = rows
+        self.warnings = list(collections.Counter(
+            text for row in rows for text in self._warned.get(row["id"], [])).items())
         self.groups = self._groups()
         self.protocols = list(dict.fromkeys(group.protocol for group in self.groups))
         total = manifest.get("points", 0)
@@ -181,7 +183,7 @@ class Sweep(Folder):
 
     def _records(self):
         """Rows from runs*.jsonl, for their warnings and for a sweep that has no table yet."""
-        rows, seen, warned = [], set(), {}
+        rows, seen = [], {}
         for path in sorted(self.path.glob("runs*.jsonl")):
             for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
                 try:
@@ -192,14 +194,12 @@ class Sweep(Folder):
                     continue  # the program runs damaged records again
                 if identity in seen:
                     continue
-                seen.add(identity)
+                seen[identity] = summary.get("warnings", [])
                 if summary:
                     check_version(path, "summary.json", summary.get("skerry"))
-                for text in summary.get("warnings", []):
-                    warned[text] = warned.get(text, 0) + 1
                 rows.append({**flat, **record.get("point", {}), "id": identity, "status": record.get("status"),
                              "protocol": record.get("protocol"), "seed": record.get("seed")})
-        self.warnings = list(warned.items())
+        self._warned = seen
         return rows
 
     def _groups(self):

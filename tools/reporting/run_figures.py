@@ -205,9 +205,9 @@ def paired(run):
              "; ".join(f"{seed}: {value:.5g}" for seed, value in dots)]
             for title, _, _, found in panels for name, dots, i in found]
     return Figure("paired", f"Differences to {run.baseline}, paired by seed",
-                  "Dots are seeds, the black bar their mean, the wide bar its 95 % interval. "
+                  "Dots are seeds, the upright bar their mean, the wide bar its 95 % interval. "
                   + "; ".join(f"{title} of {row[0]} {row[2].value:.4g}" for title, _, _, found in panels
                               for row in found) + ".", draw,
                   ["metric", "row", "n", "value", "low", "high", "by seed"], rows,
-                  "A dot a seed; the black bar is the mean (of ratios the geometric mean), the wide bar its 95 % interval "
+                  "A dot a seed; the upright bar is the mean (of ratios the geometric mean), the wide bar its 95 % interval "
                   "(Student t). One seed has no interval.")

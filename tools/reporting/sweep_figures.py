@@ -4,7 +4,7 @@ from .common import Figure, NotShown
 
 BANDWIDTH = ("port_gbps", "up_gbps", "down_gbps", "gbps", "bandwidth_gbps")
 CHIPS = ("chips_total", "chips")
-MOST_LINES, MOST_BARS = 12, 30
+MOST_LINES, MOST_BARS = 8, 30
 
 
 def axis_of(sweep, keys):
@@ -251,10 +251,10 @@ def paired(sweep):
         return page
 
     return Figure("paired", f"Differences of {common.title_of(metric)} to {sweep.baseline}, paired by seed",
-                  "Dots are seeds, the black bar their mean, the wide bar its 95 % interval: "
+                  "Dots are seeds, the upright bar their mean, the wide bar its 95 % interval: "
                   + "; ".join(f"{row[0]} {row[2].value:.4g}" for row in rows) + ".", draw,
                   ["row", "n", "difference", "low", "high", "by seed"],
                   [[label, i.n, common.exact(i.value), common.exact(i.low), common.exact(i.high),
                     "; ".join(f"{seed}: {value:.5g}" for seed, value in dots)] for label, dots, i in rows],
-                  "A dot a seed; the black bar is the mean, the wide bar its 95 % interval (Student t). One seed has no "
+                  "A dot a seed; the upright bar is the mean, the wide bar its 95 % interval (Student t). One seed has no "
                   "interval.")

@@ -84,11 +84,11 @@ def pivots(sweep):
 def cell_of(group, metric):
     values = statistics.mean_interval(group.values(metric).values())
     if not values:
-        return "–"
+        return "not reached" if metric in common.UNREACHED else "–"
     factor, text = (100, lambda v: f"{v:.1f}") if common.is_share(metric) else (1, number)
     sign = " %" if factor == 100 else ""
     span = "" if values.low is None else f" [{text(factor * values.low)}, {text(factor * values.high)}]"
-    return f"{text(factor * values.value)}{sign}{span} n={values.n}"
+    return f"{text(factor * values.value)}{sign}{span} n={values.n}" + (f" of {len(group.rows)}" if values.n < len(group.rows) else "")
 
 
 def transport(scenario):

@@ -164,9 +164,12 @@ def of_sweep(sweep):
     low_is_good = "loss" in metric or metric.endswith(("_usd", "_kwh", "_bytes")) or metric == "wan.bytes"
     scored = [(label_of(g.protocol, g.point, told), g, statistics.mean_interval(g.values(metric).values()))
               for g in sweep.groups]
+    partly = sum(metric in common.UNREACHED and (s[2] is None or s[2].n < len(s[1].rows)) for s in scored)
+    if partly:
+        scored = [s for s in scored if s[2] and s[2].n == len(s[1].rows)]
     scored = sorted((s for s in scored if s[2]), key=lambda s: s[2].value if low_is_good else -s[2].value)
     text = percent if common.is_share(metric) else number
-    unit = " %" if common.is_share(metric) else ""
+    unit = " %" if common.is_share(metric) else f" {common.unit_of(metric)}".rstrip()
     name = common.title_of(metric)
     runs, seeds = len(sweep.rows), sorted({len(g.rows) for g in sweep.groups})
     out = [f"{runs} points: {len(sweep.groups)} combinations of row and swept keys, "
@@ -178,6 +181,9 @@ def of_sweep(sweep):
                    f"{within(first[2], text, unit)}; {'highest' if low_is_good else 'lowest'}: {last[0]} with "
                    f"{text(last[2].value)}{unit} {within(last[2], text, unit)}."
                    + tied(scored))
+    if partly:
+        out.append(f"Not every seed reached the target loss in {partly} of {len(sweep.groups)} combinations, which are left out "
+                   "here: a mean over those that did would flatter them.")
     out += by_pairs(sweep, metric, name, told)
     rows = {}
     for group in sweep.groups:
