@@ -1,4 +1,5 @@
 """Small results made once with the program, and tools/report called on them; shared by the tests here."""
+import csv
 import json
 import os
 import pathlib
@@ -90,6 +91,17 @@ def page(name, *folders):
     if not out.exists():
         report(*folders, "--out", out, "--figures", FOLDER / f"{name}-figures")
     return out
+
+
+def change_table(folder, change):
+    """table.csv of a folder with every row as `change` returns it."""
+    path = folder / "table.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [change(row) for row in csv.DictReader(file)]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 class ReportTest(unittest.TestCase):

@@ -1,5 +1,4 @@
 """What a report says and refuses, and that the same folders give the same bytes."""
-import csv
 import html
 import json
 import re
@@ -8,11 +7,11 @@ import unittest
 import xml.etree.ElementTree as xml
 
 import folders
-from folders import EVIL, FOLDER, ReportTest, made, page, report
+from folders import EVIL, FOLDER, ReportTest, change_table, made, page, report
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(folders.ROOT / "tools"))
-from reporting import reading, statistics, verdict  # noqa: E402
+from reporting import front, reading, sheet, statistics, verdict  # noqa: E402
 
 
 class Page(ReportTest):
@@ -39,6 +38,20 @@ class Page(ReportTest):
             self.assertTrue(root.find(f"{name}title").text and root.find(f"{name}desc").text)
             self.assertEqual(root.find(f"{name}rect").get("width"), "100%")
             self.assertGreater(len(list(root.iter(f"{name}text"))), 3)
+
+    def test_the_picture_of_the_readme(self):
+        stored = folders.ROOT / "results/published/four-us-regions/loss-and-goodput.svg"
+        self.assertLess(stored.stat().st_size, 300_000)
+        figure = front.loss_and_goodput(reading.load(made("run")))
+        drawn = sheet.svg_of(figure.draw(720), figure.name, figure.title, figure.description, True, sheet.LIGHT)
+        for text in (stored.read_text(encoding="utf-8"), drawn):
+            self.assertIn('<rect width="100%" height="100%" style="fill:var(--paper)"/>', text)
+            self.assertIn("--paper:#ffffff", text)
+            self.assertNotIn("prefers-color-scheme", text)
+            root = xml.fromstring(text)
+            words = [e.text for e in root.iter("{http://www.w3.org/2000/svg}text")]
+            for word in ("decoupled_diloco", "productive", "failures and recovery", "simulated time (h, log scale)"):
+                self.assertIn(word, words)
 
     def test_what_it_says_about_a_run(self):
         text = html.unescape(page("run", made("run")).read_text(encoding="utf-8"))
@@ -67,15 +80,9 @@ class Page(ReportTest):
 
     def test_a_time_that_was_not_reached_is_no_time(self):
         folder = self.copy("periods")
-        table = folder / "table.csv"
-        rows = list(csv.DictReader(table.open(encoding="utf-8", newline="")))
-        for row in rows:
-            row["target_loss"] = "4.2"
-            row["time_to_loss_s"] = "" if row["protocol"] == "diloco" and row["seed"] == "2" else "7200"
-        with table.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
+        change_table(folder, lambda row: {
+            **row, "target_loss": "4.2",
+            "time_to_loss_s": "" if row["protocol"] == "diloco" and row["seed"] == "2" else "7200"})
         report(folder, "--figures", folder / "figures")
         text = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
         self.assertIn("7,200 n=1 of 2", text)
@@ -85,6 +92,18 @@ class Page(ReportTest):
         self.assertIn("not reached by every seed", drawn)
         rows = re.findall(r"<tr><td>diloco</td><td>(\d+)</td><td>2</td><td>1</td><td>2</td></tr>", text)
         self.assertEqual(rows, ["4", "16"])
+
+    def test_costs_where_a_run_has_them(self):
+        folder = self.copy("run")
+        change_table(folder, lambda row: {
+            **row, "time_to_loss_s": "" if row["protocol"] == "diloco" else "3600", "cost_usd": "12.5",
+            "energy_kwh": "3"})
+        report(folder, "--figures", folder / "figures")
+        text = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
+        self.assertIn("<tr><td>data_parallel</td><td>1</td><td>12.5</td><td>3</td></tr>", text)
+        self.assertIn("<tr><td>diloco</td><td>not reached</td><td>12.5</td><td>3</td></tr>", text)
+        self.assertIn("Not reached, so not drawn: diloco.", text)
+        self.assertIn("cost of the whole run (USD)", (folder / "figures" / "cost.svg").read_text(encoding="utf-8"))
 
     def test_several_folders(self):
         text = page("both", made("run"), made("ports")).read_text(encoding="utf-8")

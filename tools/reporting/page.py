@@ -18,7 +18,9 @@ FOR_SWEEPS = ("Loss curves, a fault on one time axis, participants beside live l
 def figures_of(folder):
     """(figures, sentences on what is not shown)."""
     if folder.kind == "run":
+        part = [name for name in folder.shown if folder.scenario["protocols"].get(name, {}).get("only_islands")]
         made = [run_figures.badput([(name, folder.by_protocol[name]) for name in folder.shown])]
+        made[0].note += f" Of its own islands alone: {common.join_names(part)}." if part else ""
         made += [make(folder) for make in RUN_FIGURES]
         made.append(common.NotShown(FOR_RUNS))
     else:
