@@ -11,11 +11,16 @@ FIGURES = """
 return [...document.querySelectorAll('figure')].map(figure => {
   const shown = [...figure.querySelectorAll('svg')].filter(svg => svg.getBoundingClientRect().width > 0);
   const svg = shown[0], box = svg.getBoundingClientRect();
-  const inside = [...svg.querySelectorAll('text,path')].filter(e => e.getBoundingClientRect().width + e.getBoundingClientRect().height > 0);
+  const seen = e => e.getBoundingClientRect().width + e.getBoundingClientRect().height > 0;
+  const inside = [...svg.querySelectorAll('text,path')].filter(seen);
+  const cut = [...svg.querySelectorAll('text')].filter(e => {
+    const text = e.getBoundingClientRect();
+    return text.left < box.left - 1 || text.right > box.right + 1 || text.top < box.top - 1 || text.bottom > box.bottom + 1;
+  });
   return {id: figure.id, shown: shown.length, width: box.width, height: box.height,
           paths: inside.filter(e => e.tagName == 'path').length, texts: inside.filter(e => e.tagName == 'text').length,
           label: svg.getAttribute('aria-labelledby').split(' ').map(id => document.getElementById(id).textContent),
-          rows: figure.querySelectorAll('details tbody tr').length};
+          cut: cut.map(e => e.textContent), rows: figure.querySelectorAll('details tbody tr').length};
 });"""
 # Every text that is seen: its size in pixels as drawn, and its contrast to what lies behind it.
 TEXTS = """
@@ -101,6 +106,7 @@ class Browser(ReportTest):
             self.assertGreater(min(figure["paths"], figure["texts"]), 3, figure)
             self.assertTrue(all(len(text) > 5 for text in figure["label"]), figure)
             self.assertGreater(figure["rows"], 0, figure)
+            self.assertEqual(figure["cut"], [], figure["id"])
 
     def check_texts(self, dark):
         texts = self.driver.execute_script(TEXTS)

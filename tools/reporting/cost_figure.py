@@ -46,4 +46,5 @@ def cost(run):
                   "A marker a row and seed. " + "; ".join(f"{name} {pairs[0][0]:.3g} h, {pairs[0][1]:.4g} USD"
                                                           for name, pairs in points) + ".", draw,
                   ["row", "hours to the target", *known], rows,
-                  "Below and to the left is better." + (f" Not reached, so not drawn: {common.join_names(missed)}." if missed else ""))
+                  "Below and to the left is better."
+                  + (f" Not reached, so not drawn: {common.join_names(missed)}." if missed else ""))

@@ -6,8 +6,9 @@ WIDTH, HEIGHT = 900, 250
 GROUPS = {  # what a newcomer can tell apart: colour and hatch, and the causes
     "productive": (2, "", ("productive",)), "exposed communication": (1, "", ("exposed_communication",)),
     "waiting for others": (4, "////", ("straggler_wait", "waiting_for_quorum")),
-    "failures and recovery": (0, "\\\\\\\\", ("down", "degraded", "infrastructure_recovery", "checkpoint_restore", "slice_down",
-                                      "scale_up", "checkpoint_save", "wasted_progress", "other"))}
+    "failures and recovery": (0, "\\\\\\\\", (
+        "down", "degraded", "infrastructure_recovery", "checkpoint_restore", "slice_down", "scale_up",
+        "checkpoint_save", "wasted_progress", "other"))}
 
 
 def loss_and_goodput(run):
@@ -62,7 +63,7 @@ def loss_and_goodput(run):
 
     most = max((name for name in grouped if name not in part), key=lambda name: grouped[name]["productive"])
     return Figure("loss-and-goodput", f"{run.name}: loss against simulated time, and where the chip-hours went",
-                  f"Left: a falling curve a protocol over simulated hours on a log scale, with the target loss. Right: a stacked "
-                  f"bar a protocol of all chip-hours; {most} is the most productive with "
+                  "Left: a falling curve a protocol over simulated hours on a log scale, with the target loss. Right: a "
+                  f"stacked bar a protocol of all chip-hours; {most} is the most productive with "
                   f"{100 * grouped[most]['productive']:.0f} %, {run.baseline} has "
                   f"{100 * grouped[run.baseline]['productive']:.0f} %.", draw, [], [])

@@ -3,7 +3,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
 
-from . import common, sheet
+from . import sheet
 from .common import Figure, NotShown
 
 AROUND_S = 120.0
@@ -214,7 +214,7 @@ def gantt(run):
     merge_lanes = max(lanes_of(window.merges)[1] for window in shown)
     lanes = sum(len(names) + 1.15 for _, names in regions) + 2.2 + max(1, merge_lanes)
     what = fault["kind"].replace("_", " ")
-    titles = [f"around the fault: {what}, {target}, at {fault['t']:,.0f} s", "around the return of what was hit"]
+    titles = [f"{what}, {target}, at {fault['t']:,.0f} s", "its return"]
 
     def draw(width):
         keys = [(sheet.swatch(*LOOKS[look]), look.replace("_", " ")) for look in used]
@@ -223,15 +223,15 @@ def gantt(run):
                            left=14 + 7 * max(len(name) for _, names in regions for name in [*names, "collect"]))
         for axes, window, title in zip(page.axes, shown, titles):
             draw_window(axes, window, regions, merge_lanes, fault, page.narrow)
-            axes.set_title(title, loc="left")
+            page.title(axes, title)
         return page
 
     rows = [[f"{window.low:.0f}–{window.high:.0f}", lane, look, f"{t0:.3f}", f"{t1:.3f}"] for window in shown
             for (lane, look), spans in window.spans.items() for t0, t1 in spans]
     rows += [[f"{w.low:.0f}–{w.high:.0f}", "merge", f"{participants} participants", f"{t0:.3f}", f"{t1:.3f}"]
              for w in shown for t0, t1, participants in w.merges]
-    note = (f"Row {protocol}, seed {seed}: the fastest row over the WAN that a fault hit. Steps are cut by thin lines; "
-            "numbers in merges are their participants. A merge is the all-reduce of one fragment between the shards; a "
+    note = (f"Row {protocol}, seed {seed}: the fastest row over the WAN that a fault hit. Steps are cut by thin lines; a "
+            "number in a merge, where there is room, is its participants. A merge is the all-reduce of one fragment between the shards; a "
             "collection closes at its tick, at once where it has no window.")
     if left_out:
         note += f" {left_out} more learners are not drawn."
@@ -270,7 +270,7 @@ def participants(run):
             sheet.linear(axes.yaxis, 0, max(live) + 0.8, ticks=4)
             axes.yaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 4, 5, 10]))
             sheet.linear(axes.xaxis, 0, 1.02 * xs[-1])
-            axes.set_title(name, loc="left")
+            page.title(axes, name)
             axes.set_xlabel("simulated time (h)")
             axes.set_ylabel("learners")
         return page

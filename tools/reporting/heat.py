@@ -59,14 +59,14 @@ def heat_map(sweep):
     def text_of(value):
         return f"{100 * value:.1f} %" if percent else sheet.number(value)
 
-    def panel(axes, label, cells):
+    def panel(page, axes, label, cells):
         for i, row in enumerate(rows):
             for j, column in enumerate(columns):
                 value, n, runs = cells.get((row, column), (None, 0, 0))
                 if value is None:
                     axes.add_patch(Rectangle((j, i), 1, 1, facecolor="none", edgecolor=sheet.GRID, linewidth=1))
-                    axes.text(j + 0.5, i + 0.5, "skipped" if runs == 0 else "none", ha="center", va="center", fontsize=10,
-                              color=sheet.SOFT)
+                    axes.text(j + 0.5, i + 0.5, "skipped" if runs == 0 else "none", ha="center", va="center",
+                              fontsize=10, color=sheet.SOFT)
                     continue
                 colour = matplotlib.colormaps["cividis"](0.5 if high == low else (value - low) / (high - low))
                 axes.add_patch(Rectangle((j, i), 1, 1, facecolor=to_hex(colour), edgecolor=sheet.PAPER, linewidth=1.5))
@@ -81,7 +81,7 @@ def heat_map(sweep):
         axes.tick_params(length=0)
         for spine in axes.spines.values():
             spine.set_visible(False)
-        axes.set_title(label, loc="left")
+        page.title(axes, label)
         axes.set_xlabel(common.swept_title(across, sweep.axes[across]))
         axes.set_ylabel(common.swept_title(down, sweep.axes[down]))
 
@@ -93,13 +93,14 @@ def heat_map(sweep):
         page = sheet.Sheet(max(width, round(left + 14 + cell * len(columns))), [36 * len(rows)] * len(shown),
                            columns=across_panels, left=left)
         for axes, (label, cells) in zip(page.axes, shown):
-            panel(axes, label, cells)
+            panel(page, axes, label, cells)
         return page
 
     table = [[label, common.exact(row), common.exact(column), n, common.exact(value)]
              for label, cells in panels.values() for (row, column), (value, n, _) in cells.items()]
     more = f" {len(panels) - len(shown)} more panels are not drawn; the table has them." if len(panels) > len(shown) else ""
-    return Figure("heat-map", f"{common.title_of(metric)} over {down} and {across}",
+    return Figure("heat-map", f"Heat map: {common.title_of(metric)} over {down} and {across}",
                   f"Panels of cells, a panel a row; from {text_of(low)} to {text_of(high)}; each cell has its value and n.",
                   draw, ["row", down, across, "n", metric], table,
-                  f"Means over n seeds; brighter is more, one scale for all panels. \"skipped\": not in the design or not run.{more}")
+                  "Means over n seeds; brighter is more, one scale for all panels. \"skipped\": not in the design or not "
+                  f"run.{more}")

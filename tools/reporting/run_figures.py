@@ -197,7 +197,7 @@ def paired(run):
             axes.set_ylim(len(rows) - 0.4, -0.9 if narrow else -0.6)
             axes.grid(False, axis="y")
             axes.tick_params(axis="y", length=0)
-            axes.set_title(title, loc="left")
+            page.title(axes, title)
             axes.set_xlabel(axis)
         return page
 

@@ -100,6 +100,12 @@ class Sheet:
             y += max(row) + top + bottom
         self.panel_width = width / columns - left - right
 
+    def title(self, axes, text):
+        """Above a panel; from the left edge where there is no room to waste."""
+        left = 6 - axes.get_position().x0 * self.width if self.narrow else 0
+        axes.annotate(text, (0, 1), xycoords="axes fraction", xytext=(left, 6), textcoords="offset points",
+                      va="bottom", annotation_clip=False)
+
     def _place(self, legend):
         placed, x, y = [], 6, 4
         for look, label in legend:

@@ -184,8 +184,8 @@ def time_to_loss(sweep):
     rows = [[label, common.exact(group.point[axis]), len(group.rows), len(reached(group)),
              common.exact(statistics.mean(reached(group))) or "not reached"] for label, groups in lines for group in groups]
     return Figure("time-to-loss", "Time to the target loss against H",
-                  f"One line a row over {axis}. " + "; ".join(f"{r[0]} at {r[1]}: {r[4]} h" if r[3] else f"{r[0]} at {r[1]}: not reached"
-                                                              for r in rows) + ".", draw,
+                  f"One line a row over {axis}. "
+                  + "; ".join(f"{r[0]} at {r[1]}: {r[4]}{' h' if r[3] else ''}" for r in rows) + ".", draw,
                   ["line", axis, "n", "reached", "mean hours of those that reached"], rows,
                   "A filled marker is the mean of seeds that all reached the target, the bar from the first to the last. "
                   "Open markers above the rule: not every seed reached it by the end of its run; small open ones are the "
