@@ -53,8 +53,8 @@ return found;"""
 OVERFLOWING = """
 const main = document.querySelector('main').getBoundingClientRect();
 return [document.documentElement.scrollWidth - innerWidth,
-        [...document.querySelectorAll('main *')].filter(e => !e.closest('.box') && e.getBoundingClientRect().right > main.right + 1)
-            .map(e => e.tagName)];"""
+        [...document.querySelectorAll('main *')].filter(
+            e => !e.closest('.box') && e.getBoundingClientRect().right > main.right + 1).map(e => e.tagName)];"""
 
 
 class Browser(ReportTest):

@@ -105,6 +105,14 @@ class Page(ReportTest):
         self.assertIn("Not reached, so not drawn: diloco.", text)
         self.assertIn("cost of the whole run (USD)", (folder / "figures" / "cost.svg").read_text(encoding="utf-8"))
 
+    def test_draws_at_random(self):
+        folder = self.copy("ports")
+        design = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+        (folder / "sweep.json").write_text(json.dumps({**design, "design": {"random": 6, "seed": 1}}), encoding="utf-8")
+        report(folder, "--figures", folder / "figures")
+        drawn = (folder / "figures" / "scatter.svg").read_text(encoding="utf-8")
+        self.assertIn("port (Gbit/s), log scale", drawn)
+
     def test_several_folders(self):
         text = page("both", made("run"), made("ports")).read_text(encoding="utf-8")
         self.assertIn("2 results", text)
@@ -213,7 +221,8 @@ class Honesty(unittest.TestCase):
         clear = self.words({"a": [10, 12, 9], "b": [20, 24.1, 18]})
         self.assertIn("times the tokens/s of the baseline a (95 % interval", clear)
         self.assertIn("no interval, so this is no law", self.words({"a": [10], "b": [20]}))
-        self.assertIn("not told apart from the second, b", self.words({"a": [1, 1, 1], "b": [9, 11, 10], "c": [11, 10, 9.9]}))
+        self.assertIn("not told apart from the second, b", self.words(
+            {"a": [1, 1, 1], "b": [9, 11, 10], "c": [11, 10, 9.9]}))
 
     def test_formula_cells_come_back_as_they_were(self):
         self.assertEqual(reading.value_of("'=1+1"), "=1+1")

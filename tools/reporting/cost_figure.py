@@ -31,13 +31,18 @@ def cost(run):
         for name, pairs in points:
             axes.plot([x for x, _ in pairs], [y for _, y in pairs], **{**look[name].line(), "linestyle": "none",
                                                                        "markersize": 7})
-        sheet.logarithmic(axes.xaxis, [x for _, pairs in points for x, _ in pairs])
+        xs = [x for _, pairs in points for x, _ in pairs]
+        log = max(xs) > 6 * min(xs)
+        if log:
+            sheet.logarithmic(axes.xaxis, xs)
+        else:
+            sheet.linear(axes.xaxis, 0, 1.1 * max(xs))
         ys = [y for _, pairs in points for _, y in pairs]
         if min(ys) > 0 and max(ys) > 20 * min(ys):
             sheet.logarithmic(axes.yaxis, ys)
         else:
             sheet.linear(axes.yaxis, 0, 1.1 * max(ys))
-        axes.set_xlabel("time to the target loss (h), log scale")
+        axes.set_xlabel("time to the target loss (h)" + (", log scale" if log else ""))
         axes.set_ylabel("cost " + ("to the target loss" if metric == "cost_to_loss_usd" else "of the whole run") + " (USD)")
         return page
 

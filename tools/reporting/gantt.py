@@ -231,8 +231,8 @@ def gantt(run):
     rows += [[f"{w.low:.0f}–{w.high:.0f}", "merge", f"{participants} participants", f"{t0:.3f}", f"{t1:.3f}"]
              for w in shown for t0, t1, participants in w.merges]
     note = (f"Row {protocol}, seed {seed}: the fastest row over the WAN that a fault hit. Steps are cut by thin lines; a "
-            "number in a merge, where there is room, is its participants. A merge is the all-reduce of one fragment between the shards; a "
-            "collection closes at its tick, at once where it has no window.")
+            "number in a merge, where there is room, is its participants. A merge is the all-reduce of one fragment "
+            "between the shards; a collection closes at its tick, at once where it has no window.")
     if left_out:
         note += f" {left_out} more learners are not drawn."
     return Figure("fault", f"{protocol} around a fault, all regions on one time axis",

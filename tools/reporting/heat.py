@@ -35,7 +35,7 @@ def ink_on(red, green, blue):
 def heat_map(sweep):
     chosen = two_axes(sweep)
     if not chosen:
-        return NotShown("A heat map: it takes two axes that vary independently (grid or random).")
+        return NotShown("A heat map: it takes two axes that vary independently (a grid).")
     metric = metric_of(sweep)
     across, down = sorted(chosen, key=lambda axis: len(values_of(sweep, axis)))
     columns, rows = ordered(values_of(sweep, across)), ordered(values_of(sweep, down))

@@ -4,10 +4,10 @@ import pathlib
 import jinja2
 import markupsafe
 
-from . import common, cost_figure, gantt, heat, run_figures, sheet, sweep_figures, tables, verdict
+from . import common, cost_figure, gantt, heat, run_figures, scatter, sheet, sweep_figures, tables, verdict
 
 RUN_FIGURES = (run_figures.losses, run_figures.paired, gantt.gantt, gantt.participants, cost_figure.cost)
-SWEEP_FIGURES = (sweep_figures.utilization, sweep_figures.goodput, sweep_figures.time_to_loss, heat.heat_map,
+SWEEP_FIGURES = (sweep_figures.utilization, sweep_figures.goodput, sweep_figures.time_to_loss, heat.heat_map, scatter.scatter,
                  sweep_figures.badput, sweep_figures.paired)
 FOR_RUNS = ("Utilization against bandwidth, goodput against chips, time to loss against H and heat maps need a sweep: "
             "skerry sweep, with an axis over that key.")
@@ -57,8 +57,8 @@ def section(folder, number, several):
         out["notes"] = tables.notes(folder)
     else:
         out["tables"] = [(common.axis_title(metric), columns, rows) for metric, columns, rows in tables.pivots(folder)]
-        out["notes"] = ["Mean over the seeds [95 % interval, Student t], n seeds; – where nothing ran. A time to a loss is the mean over the seeds that reached it. Claims (expect) are "
-                        "not judged by a sweep."]
+        out["notes"] = ["Mean over the seeds [95 % interval, Student t], n seeds; – where nothing ran. A time to a loss is "
+                        "the mean over the seeds that reached it. Claims (expect) are not judged by a sweep."]
     return out, figures
 
 

@@ -64,6 +64,8 @@ def read_json(path):
 
 
 def check_version(path, name, found):
+    if found == "sensitivity/1":
+        raise Unusable(f"{path.parent}: a sensitivity study, which table.txt there tells; this report reads runs and sweeps")
     if found not in VERSIONS[name]:
         raise Unusable(f"{path}: found \"skerry\": {json.dumps(found)}, this report reads "
                        f"{' and '.join(VERSIONS[name])}; take the tools of the version that wrote it")

@@ -80,7 +80,7 @@ class Sheet:
     """Panels below or beside each other under a legend; all measures in pixels. legend: [(look, label)], a look
     being what Line2D or, with a facecolor, Rectangle takes."""
 
-    def __init__(self, width, heights, *, columns=1, legend=(), left=58, right=14, bottom=44, top=28):
+    def __init__(self, width, heights, *, columns=1, legend=(), left=58, right=22, bottom=44, top=28):
         self.width, self.narrow = width, width < 600
         columns = 1 if self.narrow else columns
         rows = [heights[i:i + columns] for i in range(0, len(heights), columns)]
@@ -153,7 +153,7 @@ def logarithmic(axis, values, ticks=6, at=None):
         axis.axes.set_yscale("log")
     places = sorted(set(at)) if at else []
     if not places:
-        for steps in ((1, 2, 5), (1, 3), (1,)):
+        for steps in ((1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
             places = [step * 10.0**power for power in range(-12, 19) for step in steps
                       if low <= step * 10.0**power <= high]
             if len(places) <= ticks:

@@ -49,8 +49,8 @@ def comparison(run):
 
 
 def notes(run):
-    text = ["Means over the seeds. × base: ratio of tokens/s to the baseline, paired by seed (geometric mean, Student t on log "
-            "ratios). good%, wan%, wait% and fault% add up to 100."]
+    text = ["Means over the seeds. × base: ratio of tokens/s to the baseline, paired by seed (geometric mean, Student t on "
+            "log ratios). good%, wan%, wait% and fault% add up to 100."]
     if any(run.scenario["protocols"].get(name, {}).get("learner_waits") == "never" for name in run.shown):
         text.append("* learners never wait in this protocol, so wan% is 0 by rule; its cost is in merged% and stale.")
     if any(row.get("status") in ("time_cap", "diverged") for row in run.rows):
@@ -76,7 +76,7 @@ def pivots(sweep):
         for group in sweep.groups:
             key = tuple(part(group, name) for name in rows)
             lines.setdefault(key, {})[part(group, columns)] = cell_of(group, metric)
-        out.append((metric, [*rows, *(f"{columns} {word(v)}" for v in across)],
+        out.append((metric, [*rows, *(word(v) if columns == "protocol" else f"{columns} {word(v)}" for v in across)],
                     [[*(word(v) for v in key), *(cells.get(v, "–") for v in across)] for key, cells in lines.items()]))
     return out
 
@@ -88,7 +88,8 @@ def cell_of(group, metric):
     factor, text = (100, lambda v: f"{v:.1f}") if common.is_share(metric) else (1, number)
     sign = " %" if factor == 100 else ""
     span = "" if values.low is None else f" [{text(factor * values.low)}, {text(factor * values.high)}]"
-    return f"{text(factor * values.value)}{sign}{span} n={values.n}" + (f" of {len(group.rows)}" if values.n < len(group.rows) else "")
+    seeds = f"n={values.n}" + (f" of {len(group.rows)}" if values.n < len(group.rows) else "")
+    return f"{text(factor * values.value)}{sign}{span} {seeds}"
 
 
 def transport(scenario):
@@ -108,6 +109,6 @@ def port_of(region):
 
 def versions(manifest):
     """[(name, value)] of what made the results."""
-    out = [(key, manifest[key]) for key in ("scenario", "sweep", "hash", "commit", "version", "machine", "isa", "began", "ended", "tapes_from")
-           if manifest.get(key)]
+    keys = ("scenario", "sweep", "hash", "commit", "version", "machine", "isa", "began", "ended", "tapes_from")
+    out = [(key, manifest[key]) for key in keys if manifest.get(key)]
     return out + [(f"version of {key}", value) for key, value in (manifest.get("versions") or {}).items()]
