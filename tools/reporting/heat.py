@@ -32,6 +32,18 @@ def ink_on(red, green, blue):
     return "#000000" if light > 0.18 else "#ffffff"
 
 
+def panels_of(sweep, metric, across, down, others):
+    """[(label, {(down, across): (mean, n, runs)})], a panel a row and value of the other axes."""
+    panels = {}
+    for group in sweep.groups:
+        values = list(group.values(metric).values())
+        key = (group.protocol, *(str(group.point[axis]) for axis in others))
+        label = label_of(group.protocol, group.point, others)
+        cell = (statistics.mean(values), len(values), len(group.rows))
+        panels.setdefault(key, (label, {}))[1][group.point[down], group.point[across]] = cell
+    return list(panels.values())
+
+
 def heat_map(sweep):
     chosen = two_axes(sweep)
     if not chosen:
@@ -42,14 +54,8 @@ def heat_map(sweep):
     if len(columns) > MOST_COLUMNS or len(rows) > MOST_ROWS:
         return NotShown(f"A heat map of {len(rows)} × {len(columns)} cells would not be readable; table.csv has the numbers.")
     others = [axis for axis in sweep.axes if axis not in chosen and len(values_of(sweep, axis)) > 1]
-    panels = {}
-    for group in sweep.groups:
-        values = list(group.values(metric).values())
-        cell = (statistics.mean(values), len(values), len(group.rows))
-        key = (group.protocol, *(str(group.point[axis]) for axis in others))
-        label = label_of(group.protocol, group.point, others)
-        panels.setdefault(key, (label, {}))[1][group.point[down], group.point[across]] = cell
-    shown = list(panels.values())[:MOST_PANELS]
+    panels = panels_of(sweep, metric, across, down, others)
+    shown = panels[:MOST_PANELS]
     known = [cell[0] for _, cells in shown for cell in cells.values() if cell[0] is not None]
     if not known:
         return NotShown(f"A heat map of {metric}: no point of this sweep has a value for it.")
@@ -97,7 +103,7 @@ def heat_map(sweep):
         return page
 
     table = [[label, common.exact(row), common.exact(column), n, common.exact(value)]
-             for label, cells in panels.values() for (row, column), (value, n, _) in cells.items()]
+             for label, cells in panels for (row, column), (value, n, _) in cells.items()]
     more = f" {len(panels) - len(shown)} more panels are not drawn; the table has them." if len(panels) > len(shown) else ""
     return Figure("heat-map", f"Heat map: {common.title_of(metric)} over {down} and {across}",
                   f"Panels of cells, a panel a row; from {text_of(low)} to {text_of(high)}; each cell has its value and n.",
