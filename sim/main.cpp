@@ -7,6 +7,7 @@
 #include "sim/run/children.hpp"
 #include "sim/run/commands.hpp"
 #include "sim/run/compare_command.hpp"
+#include "sim/run/export_command.hpp"
 #include "sim/run/solve.hpp"
 #include "sim/run/sweep.hpp"
 #include "sim/run/timeline_command.hpp"
@@ -25,6 +26,7 @@ constexpr const char* kCommands =
     "  skerry solve SCENARIO     the value of a key at which a metric reaches a target\n"
     "  skerry show RUN           the table of a run folder again, or as csv, md or json\n"
     "  skerry timeline RUN       one run on a time axis, for Perfetto and chrome://tracing\n"
+    "  skerry export RUN         a run for Prometheus (OpenMetrics) or TensorBoard\n"
     "  skerry plan SCENARIO      the fault plan of the first seed as CSV\n"
     "  skerry estimate SCENARIO  bytes, bounds, ideal times, room for recoveries; no simulation\n"
     "  skerry probe SCENARIO     more bandwidth, fewer failures: does the right thing move?\n"
@@ -44,6 +46,7 @@ struct Typed {
   CompareOptions compare;
   SolveOptions solve;
   TimelineCommand timeline;
+  ExportCommand exported;
   SweepOptions sweep;
   std::vector<std::string> files, settings;
   std::string file, pointer, format = "table";
@@ -147,6 +150,19 @@ void add_timeline_command(CLI::App& app, Typed& typed, std::function<int()>& cho
       ->check(CLI::Range(0.0, 1e12));
   timeline->add_option("--until", options.until_s, "last second to show")->check(CLI::Range(0.0, 1e12));
   timeline->add_option("--out", options.out, "file (default: timeline.json beside the tape)");
+}
+
+void add_export_command(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
+  ExportCommand& options = typed.exported;
+  CLI::App* command = add_command(app, "export", "A run folder for other programs", chosen,
+                                  [&] { return export_command(options); });
+  command->add_option("run", options.run, "run folder")->required();
+  command->add_option("--format", options.format, "openmetrics or tensorboard")
+      ->required()
+      ->check(CLI::IsMember({"openmetrics", "tensorboard"}));
+  command->add_option("--out", options.out,
+                      "openmetrics: file (default: stdout); tensorboard: folder (default: "
+                      "RUN/tensorboard)");
 }
 
 void add_solve_command(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
@@ -325,6 +341,7 @@ int run_program(int argc, char** argv) {
   add_comparing_commands(app, typed, chosen);
   add_solve_command(app, typed, chosen);
   add_timeline_command(app, typed, chosen);
+  add_export_command(app, typed, chosen);
   add_sweep_command(app, typed, chosen);
   try {
     app.parse(argc, argv);

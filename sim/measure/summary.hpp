@@ -104,6 +104,15 @@ struct Summary {
 // mistakes.
 Summary fold(const Scenario& scenario, const Protocol& protocol, const Tape& tape);
 
+// Goodput from the start up to a date; the last one is the summary's.
+struct GoodputPoint {
+  double t = 0, goodput = 0;
+};
+// At `points` equally spaced dates, the last one the end; none before any chip is allocated. A loss counts
+// from its date on, a step that is rolled back never did. Requires and throws what fold() does.
+std::vector<GoodputPoint> goodput_over_time(const Scenario& scenario, const Protocol& protocol,
+                                            const Tape& tape, int points);
+
 // ---------------------------------------------------------------- statistics over seeds
 
 struct Interval {

@@ -47,6 +47,26 @@ TEST_CASE("every kind of span is booked once, by its cause") {
   CHECK(summary.by_learner[0].waiting_share == Approx(72.0 / 800));  // 48 + 24
 }
 
+TEST_CASE("goodput up to a date: losses from their date on, nothing before the chips are there") {
+  Scenario scenario = scenario_of(1);
+  scenario.learners[0].start_s = 20;
+  const Protocol protocol = protocol_of(scenario, Family::kDiloco);
+  Tape tape;
+  tape.add(phase(0, 20, 40, Cause::kInfrastructureRecovery));
+  tape.add(steps(0, 40, 1, 4, {9, 1, 0}, 1));  // [40, 80]: 8 chips × 0.9
+  tape.add(fact::Lost{80, 1, 72, 1, 0});       // one step: 9 s × 8
+  tape.add(fact::CutStep{80, 100, 0, 0, false});
+  end(tape, 100, 3);
+  const std::vector<GoodputPoint> curve = goodput_over_time(scenario, protocol, tape, 5);
+  REQUIRE(curve.size() == 4);  // at 20 s none is allocated yet
+  CHECK(curve[0].t == 40);
+  CHECK(curve[0].goodput == 0);
+  CHECK(curve[1].goodput == Approx(18.0 / 40));              // 20 s × 0.9 of 40
+  CHECK(curve[2].goodput == Approx((36.0 - 9) / 60));        // 40 s × 0.9, less the step
+  CHECK(curve[3].goodput == Approx((36.0 - 9 + 20) / 80));
+  CHECK(curve[3].goodput == Approx(fold(scenario, protocol, tape).goodput));
+}
+
 TEST_CASE("the cut step at the end is productive and a lost one is not") {
   const Scenario scenario = scenario_of(1);
   const Protocol protocol = protocol_of(scenario, Family::kDiloco);

@@ -110,6 +110,12 @@ TEST_CASE("any tiling closes to 1e-9") {
     REQUIRE(summary.chip_seconds_total == Approx(total).epsilon(1e-12));
     REQUIRE(sum_of(summary) == Approx(total).epsilon(1e-9));
     REQUIRE(summary.closure_chip_seconds <= 1e-9);
+    const std::vector<GoodputPoint> curve =
+        goodput_over_time(scenario, protocol_of(scenario, Family::kDiloco), made.tape, 20);
+    REQUIRE(curve.back().t == end_s);
+    REQUIRE(curve.back().goodput == Approx(summary.goodput).epsilon(1e-9));
+    for (const GoodputPoint& point : curve)
+      REQUIRE(std::abs(point.goodput - 0.5) <= 0.5 + 1e-9);
     REQUIRE(summary.uptime <= 1);
     REQUIRE(summary.cost);
     REQUIRE(summary.cost->chips_usd == Approx(usd).epsilon(1e-12));
@@ -195,6 +201,8 @@ TEST_CASE("rollbacks agree with a list of steps") {
     }
     const Summary summary = fold(scenario, protocol, tape);
     const double chips = 24;
+    REQUIRE(goodput_over_time(scenario, protocol, tape, 3).back().goodput ==
+            Approx(summary.goodput).epsilon(1e-9));
     REQUIRE(summary.learner_steps == 3 * double(list.size()));
     REQUIRE(summary.chip_seconds_productive == Approx(chips * compute_s).epsilon(1e-9));
     REQUIRE(lost(summary, Cause::kStragglerWait) == Approx(chips * straggler_s).epsilon(1e-9));
