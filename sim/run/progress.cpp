@@ -1,5 +1,7 @@
 #include "sim/run/progress.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <ctime>
 #include <fmt/format.h>
 #include <fstream>
@@ -11,10 +13,23 @@
 namespace skerry {
 
 ProgressLine::ProgressLine(std::string what, bool quiet)
-    : what_(std::move(what)), shown_(!quiet && isatty(STDERR_FILENO) == 1), began_(Clock::now()) {}
+    : what_(std::move(what)), shown_(!quiet && isatty(STDERR_FILENO) == 1), began_(Clock::now()) {
+  const char* no_color = std::getenv("NO_COLOR");
+  plain_ = no_color != nullptr && *no_color != '\0';
+}
 
 ProgressLine::~ProgressLine() {
-  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  if (shown_) show("");
+}
+
+void ProgressLine::show(const std::string& text) {
+  if (plain_) {
+    fmt::print(stderr, "\r{:<{}}{}", text, width_, text.empty() ? "\r" : "");
+    width_ = std::max(width_, text.size());
+  } else {
+    fmt::print(stderr, "\r\x1b[K{}", text);
+  }
+  std::fflush(stderr);
 }
 
 void ProgressLine::update(double share) {
@@ -24,8 +39,7 @@ void ProgressLine::update(double share) {
   const double spent = std::chrono::duration<double>(now - began_).count();
   const std::string left =
       share > 0.01 ? fmt::format(", about {:.0f} s left", spent * (1 - share) / share) : "";
-  fmt::print(stderr, "\r\x1b[K{}: {:.0f} %, {:.0f} s{}", what_, 100 * share, spent, left);
-  std::fflush(stderr);
+  show(fmt::format("{}: {:.0f} %, {:.0f} s{}", what_, 100 * share, spent, left));
 }
 
 std::string utc_now() {

@@ -8,7 +8,8 @@ namespace skerry {
 
 class ProgressLine {
  public:
-  ProgressLine(std::string what, bool quiet);  // shown only on a terminal
+  // Shown only on a terminal; where NO_COLOR is set and not empty without escape sequences.
+  ProgressLine(std::string what, bool quiet);
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -16,9 +17,13 @@ class ProgressLine {
   void update(double share);
 
  private:
+  void show(const std::string& text);
+
   using Clock = std::chrono::steady_clock;
   std::string what_;
   bool shown_;
+  bool plain_ = false;
+  std::size_t width_ = 0;  // of the longest line so far: blanks hide what is left of it
   Clock::time_point began_, last_;
 };
 

@@ -1,0 +1,73 @@
+"""What reaches a terminal and what a pipe: no escape sequence in a pipe, none anywhere with NO_COLOR."""
+import os
+import pty
+import subprocess
+import unittest
+
+from program import PROGRAM, ProgramTest
+
+ESCAPE = b"\x1b"
+SWEEP = """{"skerry": "sweep/1", "seeds": 2, "scenario": "tiny.json",
+            "axes": {"port": {"at": "/regions/us-east5/port_gbps", "values": [1, 2]}}}"""
+
+
+class Terminal(ProgramTest):
+    def on_terminal(self, *words, **environment):
+        """What the program writes to stderr when that is a terminal, and its stdout through a pipe."""
+        master, slave = pty.openpty()
+        settings = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+        running = subprocess.Popen([PROGRAM, *map(str, words)], cwd=self.folder, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=slave, env={**settings, **environment})
+        os.close(slave)
+        shown = b""
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:     # the other end is closed
+                break
+            if not part:
+                break
+            shown += part
+        os.close(master)
+        with running.stdout:
+            printed = running.stdout.read()
+        self.assertEqual(running.wait(timeout=300), 0, shown + printed)
+        return shown, printed
+
+    def long_run(self):
+        """Takes long enough for a line of progress: that comes five times a second at most."""
+        return self.scenario("long", stop={"tokens": 6e9, "max_simulated_days": 300}, seeds=2)
+
+    def test_progress_is_for_terminals_and_plain_where_asked(self):
+        name = self.long_run()
+        shown, printed = self.on_terminal("run", name, "--out", "a", "--no-train")
+        self.assertNotIn(ESCAPE, printed)
+        self.assertIn(b"long: ", shown)
+        self.assertIn(b"\r" + ESCAPE + b"[K", shown)
+        plain, same = self.on_terminal("run", name, "--out", "b", "--no-train", NO_COLOR="1")
+        self.assertIn(b"long: ", plain)
+        self.assertNotIn(ESCAPE, plain + same)
+        self.assertTrue(plain.endswith(b"\r"), plain[-80:])
+        silent, _ = self.on_terminal("run", name, "--out", "c", "--no-train", "--quiet")
+        self.assertEqual(silent, b"")
+        empty, _ = self.on_terminal("run", name, "--out", "d", "--no-train", NO_COLOR="")
+        self.assertIn(ESCAPE, empty)    # set but empty: as if it were not
+
+    def test_no_command_writes_escapes_into_a_pipe(self):
+        name = self.scenario(seeds=1, training=False)
+        (self.folder / "s.sweep.json").write_text(SWEEP, encoding="utf-8")
+        for words in (("run", name, "--out", "out"), ("show", "out"), ("check", name), ("plan", name),
+                      ("estimate", name), ("probe", name), ("diff", "out", "out"), ("compare", "out", "out"),
+                      ("sweep", "s.sweep.json", "--out", "sweep"), ("sweep", "s.sweep.json", "--dry-run"),
+                      ("test", name), ("timeline", "out", "--protocol", "data_parallel"),
+                      ("export", "out", "--format", "openmetrics"), ("explain", "/prices"), ("schema",),
+                      ("solve", name, "--vary", "/regions/*/port_gbps", "--metric", "CU", "--target", "0.5"),
+                      ("--version",), ("--help",), ("run", "--help"), ("run", "nothing.json")):
+            done = subprocess.run([PROGRAM, *words], cwd=self.folder, capture_output=True,
+                                  stdin=subprocess.DEVNULL, timeout=300)
+            self.assertNotIn(ESCAPE, done.stdout + done.stderr, words)
+            self.assertTrue(done.stdout + done.stderr, words)
+
+
+if __name__ == "__main__":
+    unittest.main()
