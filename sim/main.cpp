@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <functional>
+#include <map>
 
 #include "sim/base/error.hpp"
 #include "sim/run/children.hpp"
@@ -37,7 +38,58 @@ constexpr const char* kCommands =
     "  skerry explain POINTER    what a key means: skerry explain '/protocols/*/quorum'\n"
     "  skerry schema             JSON Schema of a scenario\n"
     "\n"
-    "skerry COMMAND --help lists the options of a command.\n";
+    "skerry COMMAND --help lists the options of a command, with an example.\n"
+    "README.md says how to read the table, scenarios/README.md has every key,\n"
+    "results/README.md every file and column.\n"
+    "\n"
+    "Exit codes: 0 done, 1 an `expect` or a comparison was missed, 2 bad input, nothing written,\n"
+    "3 the simulation cannot go on, 4 a bug, 5 some points failed, 130 and 143 interrupted.\n";
+
+// What stands below the options of a command: an example, and what one must know to use it.
+std::string lesson_of(const std::string& command) {
+  static const std::map<std::string, std::string> lessons = {
+      {"run",
+       "skerry run scenarios/four-us-regions.json --seeds 2 --set /regions/us-east5/port_gbps=5\n"
+       "Writes results/runs/NAME-HASH; the same scenario again prints the stored table.\n"
+       "README.md says how to read it."},
+      {"train",
+       "skerry train RUN --set /training/outer/rate=0.5\n"
+       "The schedule stays, so only keys of /training may change. Writes a new folder."},
+      {"sweep",
+       "skerry sweep scenarios/sweeps/period-and-fragments.sweep.json --dry-run\n"
+       "Runs what is missing; may be stopped and started again. scenarios/sweeps/README.md\n"
+       "Exit codes: 0 all points are there, 2 bad input, 5 some points failed."},
+      {"show", "skerry show RUN --format md"},
+      {"timeline",
+       "skerry timeline RUN --protocol decoupled_diloco --level syncs\n"
+       "Open the file in Perfetto or chrome://tracing."},
+      {"plan",
+       "skerry plan scenarios/four-us-regions.json --hours 12 > mine.csv\n"
+       "To replay it: {\"plan\": \"mine.csv\"} in /faults. scenarios/traces/README.md"},
+      {"estimate",
+       "skerry estimate scenarios/four-us-regions.json --set /protocols/diloco/wire=int4"},
+      {"probe",
+       "skerry probe scenarios/smoke/link-slows.json\n"
+       "Runs it again with one thing changed: more bandwidth must not slow anything, and so on.\n"
+       "Exit codes: 0 all moved the right way, 1 some did not."},
+      {"compare",
+       "skerry compare results/baseline/link-slows.json RUN\n"
+       "Exit codes: 0 inside, 1 outside, 2 not comparable. results/baseline/README.md"},
+      {"diff", "skerry diff RUN OTHER"},
+      {"check",
+       "skerry check scenarios/smoke/link-slows.json --print-resolved\n"
+       "Exit codes: 0 all are right, 2 some are not: place, found, allowed, nearest name."},
+      {"test",
+       "skerry test scenarios/smoke -k link --junit results.xml\n"
+       "Exit codes: 0 all claims were met, 1 some were missed, 2 bad input."},
+      {"explain",
+       "skerry explain '/protocols/*/quorum'\n"
+       "'*' stands for any name; '' lists the keys of a scenario. All keys: scenarios/README.md"},
+      {"schema", "skerry schema > scenario.schema.json"},
+  };
+  const auto found = lessons.find(command);
+  return found == lessons.end() ? "" : "Example: " + found->second;
+}
 
 // What the options write into before a command runs.
 struct Typed {
@@ -116,6 +168,7 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
                       std::function<int()>& chosen, std::function<int()> action) {
   CLI::App* command = app.add_subcommand(name, what);
   command->callback([&chosen, action = std::move(action)] { chosen = action; });
+  command->footer(lesson_of(name));
   return command;
 }
 
@@ -200,6 +253,9 @@ void add_solve_command(CLI::App& app, Typed& typed, std::function<int()>& chosen
   add_setting_options(*solve, typed);
   add_seed_options(*solve, typed);
   solve->footer(
+      "Example: skerry solve scenarios/smoke/four-us-regions-quiet.json --protocol data_parallel\n"
+      "           --vary '/regions/*/port_gbps' --metric CU --target 0.5 0.95\n"
+      "CU is the compute utilization of whole periods: without faults, of learners that wait.\n"
       "Each row (but ideal and best_region, unless --protocol names them) is solved by itself,\n"
       "untrained. The answer reaches the target, the other end of its bracket misses it.\n"
       "Exit codes: 0 all solved, 5 some were refused, 2 nothing was solved or bad input.");
@@ -272,8 +328,9 @@ void add_commands(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
   CLI::App* run = add_command(app, "run", "All protocols and seeds of a scenario", chosen,
                               [&] { return run_command(typed.file, shared); });
   run->add_option("scenario", typed.file, "scenario file")->required();
-  run->add_flag("!--no-tape", shared.run.keep_tapes,
-                "keep no tapes: a small folder that cannot be trained again");
+  run->add_flag_callback(
+      "--no-tape", [&shared] { shared.run.keep_tapes = false; },
+      "keep no tapes: a small folder that cannot be trained again");
   add_scenario_options(*run, typed);
   add_run_options(*run, typed);
 
@@ -288,7 +345,8 @@ void add_commands(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
   CLI::App* show = add_command(app, "show", "The table of a run folder", chosen,
                                [&] { return show_command(typed.file, typed.format); });
   show->add_option("run", typed.file, "run folder")->required();
-  show->add_option("--format", typed.format)->check(CLI::IsMember({"table", "csv", "md", "json"}));
+  show->add_option("--format", typed.format, "how to print it (default: table)")
+      ->check(CLI::IsMember({"table", "csv", "md", "json"}));
 
   CLI::App* plan = add_command(app, "plan", "The fault plan of the first seed as CSV", chosen,
                                [&] { return plan_command(typed.file, load, typed.hours); });
