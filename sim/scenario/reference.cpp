@@ -270,6 +270,7 @@ std::string reference_page_markdown() {
   for (const auto& [pointer, node] : objects)
     text += object_section(pointer, *node);
   text += presets_section();
+  text += kMeaning;
   text += kWarnings;
   text += "\n## Metrics of `/expect`\n\n";
   for (const std::string& metric : known_metrics())
