@@ -63,6 +63,9 @@ std::string lesson_of(const std::string& command) {
       {"timeline",
        "skerry timeline RUN --protocol decoupled_diloco --level syncs\n"
        "Open the file in Perfetto or chrome://tracing."},
+      {"export",
+       "skerry export RUN --format openmetrics --out run.prom\n"
+       "Gauges with the labels scenario, protocol and seed; units are in the names."},
       {"plan",
        "skerry plan scenarios/four-us-regions.json --hours 12 > mine.csv\n"
        "To replay it: {\"plan\": \"mine.csv\"} in /faults. scenarios/traces/README.md"},
