@@ -1,7 +1,6 @@
 #include "sim/run/progress.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <ctime>
 #include <fmt/format.h>
 #include <fstream>
@@ -13,22 +12,15 @@
 namespace skerry {
 
 ProgressLine::ProgressLine(std::string what, bool quiet)
-    : what_(std::move(what)), shown_(!quiet && isatty(STDERR_FILENO) == 1), began_(Clock::now()) {
-  const char* no_color = std::getenv("NO_COLOR");
-  plain_ = no_color != nullptr && *no_color != '\0';
-}
+    : what_(std::move(what)), shown_(!quiet && isatty(STDERR_FILENO) == 1), began_(Clock::now()) {}
 
 ProgressLine::~ProgressLine() {
   if (shown_) show("");
 }
 
 void ProgressLine::show(const std::string& text) {
-  if (plain_) {
-    fmt::print(stderr, "\r{:<{}}{}", text, width_, text.empty() ? "\r" : "");
-    width_ = std::max(width_, text.size());
-  } else {
-    fmt::print(stderr, "\r\x1b[K{}", text);
-  }
+  fmt::print(stderr, "\r{:<{}}{}", text, width_, text.empty() ? "\r" : "");
+  width_ = std::max(width_, text.size());
   std::fflush(stderr);
 }
 

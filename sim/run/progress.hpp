@@ -8,7 +8,7 @@ namespace skerry {
 
 class ProgressLine {
  public:
-  // Shown only on a terminal; where NO_COLOR is set and not empty without escape sequences.
+  // Shown only on a terminal, without escape sequences.
   ProgressLine(std::string what, bool quiet);
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
@@ -22,7 +22,6 @@ class ProgressLine {
   using Clock = std::chrono::steady_clock;
   std::string what_;
   bool shown_;
-  bool plain_ = false;
   std::size_t width_ = 0;  // of the longest line so far: blanks hide what is left of it
   Clock::time_point began_, last_;
 };
