@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
+#include "sim/base/how_far.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/tape/tape.hpp"
 
@@ -14,6 +14,6 @@ namespace skerry {
 // deadlock (who waits for whom) and when a stated limit on facts is passed. `progress` may be empty; it is
 // called now and then with the share of the stop rule that is done.
 Tape simulate(const Scenario& scenario, int protocol, std::uint64_t seed,
-              const std::string& scenario_hash, const std::function<void(double)>& progress);
+              const std::string& scenario_hash, const OnProgress& progress);
 
 }  // namespace skerry

@@ -6,7 +6,7 @@
 namespace skerry {
 
 Tape simulate(const Scenario& scenario, int protocol, std::uint64_t seed,
-              const std::string& scenario_hash, const std::function<void(double)>& progress) {
+              const std::string& scenario_hash, const OnProgress& progress) {
   World world(scenario, protocol, seed, scenario_hash, progress);
   if (world.protocol.family == Family::kDataParallel) {
     DataParallel job(world);

@@ -20,14 +20,16 @@ double horizon_steps(const Scenario& scenario, const Protocol& protocol) {
   return std::ceil(*scenario.stop.tokens / round);
 }
 
-// About eight for a random fault; pull, weigh and overwrite for each learner and fragment. Growing by copies
-// would cost more than writing. At most 2.5 million: what is not touched costs nothing.
+// About eight for a random fault; pull, weigh and overwrite for each learner and fragment. Growing
+// by copies would cost more than writing. At most 2.5 million: what is not touched costs nothing.
 std::size_t expected_facts(const Scenario& scenario, const Protocol& protocol) {
   if (protocol.family == Family::kDataParallel || !protocol.exchange) {
     double faults_per_s = 0;
-    for (const Fault& fault : scenario.faults) faults_per_s += fault.events_per_s_nominal;
+    for (const Fault& fault : scenario.faults)
+      faults_per_s += fault.events_per_s_nominal;
     if (faults_per_s <= 0 || scenario.stop.simulated_s >= kNever) return 0;
-    return static_cast<std::size_t>(std::min(8.0 * faults_per_s * scenario.stop.simulated_s, 2.5e6));
+    return static_cast<std::size_t>(
+        std::min(8.0 * faults_per_s * scenario.stop.simulated_s, 2.5e6));
   }
   const double rounds = horizon_steps(scenario, protocol) * protocol.fragments /
                         static_cast<double>(protocol.sync_period_steps);
@@ -38,7 +40,7 @@ std::size_t expected_facts(const Scenario& scenario, const Protocol& protocol) {
 }  // namespace
 
 World::World(const Scenario& scenario_in, int protocol_index, std::uint64_t seed,
-             const std::string& scenario_hash, const std::function<void(double)>& progress)
+             const std::string& scenario_hash, const OnProgress& progress)
     : scenario(scenario_in),
       protocol(scenario_in.protocols[static_cast<std::size_t>(protocol_index)]),
       network(engine, scenario, protocol.ideal_network, protocol.recovery.cut_transfer),
@@ -86,8 +88,10 @@ void World::earn(double tokens_earned) {
   faults.note_progress();
   earnings_ += 1;
   if (progress_ && earnings_ % 4096 == 0) {
-    progress_(scenario.stop.tokens ? net_tokens_ / *scenario.stop.tokens
-                                   : engine.now() / scenario.stop.simulated_s);
+    progress_({scenario.stop.tokens ? net_tokens_ / *scenario.stop.tokens
+                                    : engine.now() / scenario.stop.simulated_s,
+               engine.now(),
+               {}});
   }
   if (static_cast<double>(tape.facts.size()) > kMaxFacts) {
     throw CannotGoOn(protocol.name + ": more than " + std::to_string(static_cast<long>(kMaxFacts)) +

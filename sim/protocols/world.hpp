@@ -1,10 +1,10 @@
 // What every protocol of a run stands on: clock, network, hardware, faults, tape, books and the stop rule.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "sim/base/how_far.hpp"
 #include "sim/engine/process.hpp"
 #include "sim/net/network.hpp"
 #include "sim/protocols/books.hpp"
@@ -18,7 +18,7 @@ namespace skerry {
 class World {
  public:
   World(const Scenario& scenario, int protocol, std::uint64_t seed, const std::string& scenario_hash,
-        const std::function<void(double)>& progress);
+        const OnProgress& progress);
 
   const Scenario& scenario;
   const Protocol& protocol;
@@ -65,7 +65,7 @@ class World {
   double net_tokens_ = 0;
   std::uint64_t earnings_ = 0;
   bool finished_ = false;
-  std::function<void(double)> progress_;
+  OnProgress progress_;
 };
 
 }  // namespace skerry

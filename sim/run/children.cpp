@@ -99,7 +99,8 @@ int guarded(const std::function<void()>& body, std::string& message) {
 struct Child {
   std::size_t task = 0;
   pid_t pid = -1;
-  int pipe = -1;  // progress lines "p0.5", then "m" and the message until the end
+  int pipe = -1;  // progress lines "p0.5 3600 1.7" (share, date, loss if any), then "m" and the
+                  // message until the end
   int log = -1;
   int threads = 1;
   Clock::time_point began;
@@ -180,18 +181,19 @@ void Pool::start(std::size_t task) {
 
 void Pool::be_child(std::size_t task, int threads, int out, int log) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // A signal to the whole group is the parent's to answer: a child that died of it first would look like a
-  // point that failed. It dies with its parent.
+  // A signal to the whole group is the parent's to answer: a child that died of it first would look
+  // like a point that failed. It dies with its parent.
   signals_.restore();
   signal(SIGINT, SIG_IGN);
   signal(SIGTERM, SIG_IGN);
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
   double told = 0;
-  const auto progress = [out, &told](double share) {
-    if (share < told + 0.005) return;
-    told = share;
-    write_all(out, fmt::format("p{:.4f}\n", share));
+  const auto progress = [out, &told](const HowFar& now) {
+    if (now.share < told + 0.005) return;
+    told = now.share;
+    const std::string loss = now.loss ? fmt::format(" {}", *now.loss) : "";
+    write_all(out, fmt::format("p{:.4f} {}{}\n", now.share, now.simulated_s, loss));
   };
   std::string message;
   const int code = guarded([&] { body_(task, threads, progress); }, message);
@@ -239,8 +241,12 @@ bool Pool::read_news(Child& child) {
   child.received.append(buffer, static_cast<std::size_t>(n));
   std::size_t line_end = 0;
   while (child.received[0] == 'p' && (line_end = child.received.find('\n')) != std::string::npos) {
-    const double share = std::strtod(child.received.c_str() + 1, nullptr);
-    if (stream_.progress) stream_.progress(child.task, share);
+    HowFar now;
+    char* end = nullptr;
+    now.share = std::strtod(child.received.c_str() + 1, &end);
+    now.simulated_s = std::strtod(end, &end);
+    if (*end == ' ') now.loss = std::strtod(end, nullptr);
+    if (stream_.progress) stream_.progress(child.task, now);
     child.received.erase(0, line_end + 1);
   }
   return true;
@@ -305,15 +311,18 @@ std::vector<ChildResult> run_children(const std::vector<ChildTask>& tasks, const
     return tasks[a].weight > tasks[b].weight;
   });
   std::size_t next = 0;
-  const auto report = [&](std::size_t task, double share) {
-    done[task] = share;
+  HowFar told;  // date and loss of the last that told
+  const auto report = [&](std::size_t task, const HowFar& now) {
+    done[task] = now.share;
+    if (now.simulated_s > 0) told = now;
     if (!options.progress) return;
     double sum = 0, all = 0;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       sum += tasks[i].weight * done[i];
       all += tasks[i].weight;
     }
-    options.progress(all > 0 ? sum / all : 1);
+    told.share = all > 0 ? sum / all : 1;
+    options.progress(told);
   };
   ChildStream stream;
   stream.next = [&]() -> std::optional<std::size_t> {
@@ -323,7 +332,7 @@ std::vector<ChildResult> run_children(const std::vector<ChildTask>& tasks, const
   stream.waiting = [&] { return order.size() - next; };
   stream.finished = [&](std::size_t task, ChildResult result) {
     results[task] = std::move(result);
-    report(task, 1);
+    report(task, {1, 0, {}});
   };
   stream.progress = report;
   stream_children(stream, body, options);

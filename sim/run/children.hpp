@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/how_far.hpp"
+
 namespace skerry {
 
 struct ChildTask {
@@ -23,16 +25,16 @@ struct ChildResult {
   double wall_s = 0;
 };
 
-// Runs in the child. `progress` takes the share done in [0, 1].
-using ChildBody =
-    std::function<void(std::size_t task, int threads, const std::function<void(double)>& progress)>;
+// Runs in the child.
+using ChildBody = std::function<void(std::size_t task, int threads, const OnProgress& progress)>;
 
 struct PoolOptions {  // of run_children, and (but for `progress`) of stream_children
   int cores = 1;
   int jobs = 1;  // children at once, ≥ 1
   int threads =
       0;  // of each child; 0: the free cores shared between this and the tasks still waiting
-  std::function<void(double)> progress;  // share of all work done; may be empty
+  // Share of all work done; date and loss are those of the child that told last. May be empty.
+  OnProgress progress;
 };
 
 // Thrown by run_children after SIGINT or SIGTERM, when all children are gone. Exit code 128 +
@@ -51,9 +53,9 @@ struct ChildStream {
   std::function<std::size_t()> waiting;  // tasks that `next` may still give, for the share of cores
   // May throw: then the running children are killed first.
   std::function<void(std::size_t task, ChildResult result)> finished;
-  std::function<void(std::size_t task, double share)> progress;  // of one task; may be empty
-  std::function<void()> tick;                                    // at least every 50 ms; may be empty
-  double limit_s = 0;  // wall time of one child, then it is killed; 0: none
+  std::function<void(std::size_t task, const HowFar&)> progress;  // of one task; may be empty
+  std::function<void()> tick;  // at least every 50 ms; may be empty
+  double limit_s = 0;          // wall time of one child, then it is killed; 0: none
 };
 void stream_children(const ChildStream& stream, const ChildBody& body, const PoolOptions& options);
 

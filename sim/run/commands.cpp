@@ -1,7 +1,6 @@
 #include "sim/run/commands.hpp"
 
 #include <fmt/format.h>
-
 #include <set>
 
 #include "sim/base/error.hpp"
@@ -115,16 +114,18 @@ int plan_command(const std::string& scenario, const LoadOptions& options, double
   const double until_s = hours > 0 ? 3600 * hours : plan_horizon_s(s);
   print(plan_to_csv(s, concrete_plan(s, s.seeds.front(), until_s)));
   if (s.stop.tokens && hours <= 0) {
-    fmt::print(stderr,
-               "covers {:.3g} h, what the tokens take at full strength: a run that faults slow down meets "
-               "more of them (--hours)\n",
-               until_s / 3600);
+    fmt::print(
+        stderr,
+        "covers {:.3g} h, what the tokens take at full strength: a run that faults slow down meets "
+        "more of them (--hours)\n",
+        until_s / 3600);
   }
   for (const Protocol& row : s.protocols) {
     const CheckpointRule rule = row.recovery.checkpoint_rule;
     const bool by_rate = rule == CheckpointRule::kYoung || rule == CheckpointRule::kDaly;
     const double period_s = checkpoint_period_s(s, row);
-    if (row.family != Family::kDataParallel || row.elastic || !by_rate || period_s >= kNever) continue;
+    if (row.family != Family::kDataParallel || row.elastic || !by_rate || period_s >= kNever)
+      continue;
     if (row.recovery.resume != Resume::kFromCheckpoint) continue;
     fmt::print(stderr,
                "{} saves every {:.17g} s by the rate of these laws; beside the replayed plan set "

@@ -10,7 +10,8 @@ namespace skerry {
 
 std::string read_text(const std::string& path);  // BadInput when it cannot be read
 
-// Makes folders on the way; std::runtime_error. write_parts: a text that `write` hands to the sink in parts.
+// Makes folders on the way; std::runtime_error. write_parts: a text that `write` hands to the sink
+// in parts.
 void write_text(const std::string& path, const std::string& text);
 void write_parts(const std::string& path, const std::function<void(const TapeSink&)>& write);
 

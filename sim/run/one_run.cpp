@@ -18,7 +18,8 @@ constexpr double kSimulationShare = 0.2;  // of a trained run's time; for progre
 Tape saved_tape(const Loaded& loaded, const OneRun& run, const std::string& path) {
   const Scenario& scenario = loaded.scenario;
   if (!std::filesystem::exists(path)) {
-    throw BadInput(path, "", "there is no tape: the run was made with --no-tape, run it again without");
+    throw BadInput(path, "",
+                   "there is no tape: the run was made with --no-tape, run it again without");
   }
   Tape tape = tape_from_jsonl(read_text(path), path);
   const Protocol& protocol = scenario.protocols.at(std::size_t(run.protocol));
@@ -52,18 +53,18 @@ std::string run_name(const Scenario& scenario, const OneRun& run) {
 }
 
 Played play(const Loaded& loaded, const OneRun& run, const Earlier& earlier, int threads,
-            const std::function<void(const Tape&)>& simulated,
-            const std::function<void(double)>& progress) {
+            const std::function<void(const Tape&)>& simulated, const OnProgress& progress) {
   const Scenario& scenario = loaded.scenario;
   const double first = run.trained ? kSimulationShare : 1.0;
   Played out;
   out.tape = earlier.tape.empty()
                  ? simulate(scenario, run.protocol, scenario.seeds.at(run.seed), loaded.hash8,
-                            [&](double share) { progress(first * share); })
+                            [&](const HowFar& now) {
+                              progress({first * now.share, now.simulated_s, {}});
+                            })
                  : saved_tape(loaded, run, earlier.tape);
   if (simulated) simulated(out.tape);
-  out.record.summary =
-      fold(scenario, scenario.protocols.at(std::size_t(run.protocol)), out.tape);
+  out.record.summary = fold(scenario, scenario.protocols.at(std::size_t(run.protocol)), out.tape);
   out.record.warnings = scenario.warnings;
   if (run.trained) {
     ReplayOptions options;
@@ -74,7 +75,10 @@ Played play(const Loaded& loaded, const OneRun& run, const Earlier& earlier, int
     }
     TrainResult trained = replay(
         scenario, run.protocol, out.tape, threads,
-        [&](double share) { progress(first + (1 - first) * share); }, options);
+        [&](const HowFar& now) {
+          progress({first + (1 - first) * now.share, now.simulated_s, now.loss});
+        },
+        options);
     set_training(out.record, trained);
     out.curve = std::move(trained.curve);
     out.rounds = std::move(trained.rounds);
@@ -84,13 +88,13 @@ Played play(const Loaded& loaded, const OneRun& run, const Earlier& earlier, int
 }
 
 void play_one(const Loaded& loaded, const OneRun& run, const Earlier& earlier,
-              const std::string& folder, int threads, bool keep_tape,
-              const std::function<void(double)>& progress) {
+              const std::string& folder, int threads, bool keep_tape, const OnProgress& progress) {
   const auto keep = [&](const Tape& tape) {
     write_parts(folder + "/tape.jsonl", [&tape](const TapeSink& sink) { write_tape(tape, sink); });
   };
-  const Played played = play(loaded, run, earlier, threads,
-                             keep_tape ? std::function<void(const Tape&)>(keep) : nullptr, progress);
+  const Played played =
+      play(loaded, run, earlier, threads,
+           keep_tape ? std::function<void(const Tape&)>(keep) : nullptr, progress);
   write_text(folder + "/outer_steps.csv", outer_steps_csv(played.tape, played.rounds));
   if (!played.snapshot.empty()) write_text(folder + "/snapshot.bin", played.snapshot);
   write_text(folder + "/loss.csv", loss_csv(played.curve));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/how_far.hpp"
 #include "sim/report/record.hpp"
 #include "sim/scenario/load.hpp"
 #include "sim/tape/tape.hpp"
@@ -23,7 +24,8 @@ std::vector<OneRun> runs_of(const Scenario& scenario);
 
 std::string run_name(const Scenario& scenario, const OneRun& run);  // "decoupled_diloco/seed-3"
 
-// A run that was played: its summary (without times to loss), its tape and, when trained, the curve.
+// A run that was played: its summary (without times to loss), its tape and, when trained, the
+// curve.
 struct Played {
   RunRecord record;
   Tape tape;
@@ -41,13 +43,11 @@ struct Earlier {
 // Simulates, or reads the earlier tape (then only training can differ).
 // `simulated` may be empty; it is called once the tape is there, before any training.
 Played play(const Loaded& loaded, const OneRun& run, const Earlier& earlier, int threads,
-            const std::function<void(const Tape&)>& simulated,
-            const std::function<void(double)>& progress);
+            const std::function<void(const Tape&)>& simulated, const OnProgress& progress);
 
-// The same, and writes summary.json (without times to loss), tape.jsonl, loss.csv and outer_steps.csv into
-// `folder`, and snapshot.bin when there is a snapshot.
+// The same, and writes summary.json (without times to loss), tape.jsonl, loss.csv and
+// outer_steps.csv into `folder`, and snapshot.bin when there is a snapshot.
 void play_one(const Loaded& loaded, const OneRun& run, const Earlier& earlier,
-              const std::string& folder, int threads, bool keep_tape,
-              const std::function<void(double)>& progress);
+              const std::string& folder, int threads, bool keep_tape, const OnProgress& progress);
 
 }  // namespace skerry

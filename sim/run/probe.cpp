@@ -146,7 +146,7 @@ int play(std::vector<Variant>& variants, PoolOptions pool, bool quiet) {
   const Scenario& scenario = variants.front().loaded.scenario;
   const TemporaryFolder scratch((std::filesystem::temp_directory_path() / "skerry-probe").string());
   ProgressLine line("probe of " + scenario.name, quiet);
-  pool.progress = [&line](double share) { line.update(share); };
+  pool.progress = [&line](const HowFar& now) { line.update(now); };
   const std::vector<OneRun> runs = runs_of(scenario);
   std::vector<ChildTask> tasks;
   for (std::size_t i = 0; i < variants.size() * runs.size(); ++i) {
@@ -154,8 +154,7 @@ int play(std::vector<Variant>& variants, PoolOptions pool, bool quiet) {
         {variants[i / runs.size()].title + ", " + run_name(scenario, runs[i % runs.size()])});
   }
   const auto place = [&](std::size_t task) { return scratch.path() + "/" + std::to_string(task); };
-  const ChildBody body = [&](std::size_t i, int threads,
-                             const std::function<void(double)>& progress) {
+  const ChildBody body = [&](std::size_t i, int threads, const OnProgress& progress) {
     play_one(variants[i / runs.size()].loaded, runs[i % runs.size()], {}, place(i), threads, false,
              progress);
   };

@@ -24,14 +24,18 @@ void ProgressLine::show(const std::string& text) {
   std::fflush(stderr);
 }
 
-void ProgressLine::update(double share) {
-  const Clock::time_point now = Clock::now();
-  if (!shown_ || now - last_ < std::chrono::milliseconds(200)) return;
-  last_ = now;
-  const double spent = std::chrono::duration<double>(now - began_).count();
+void ProgressLine::update(const HowFar& now) {
+  const Clock::time_point date = Clock::now();
+  if (!shown_ || date - last_ < std::chrono::milliseconds(200)) return;
+  last_ = date;
+  const double spent = std::chrono::duration<double>(date - began_).count();
+  const double share = now.share;
   const std::string left =
       share > 0.01 ? fmt::format(", about {:.0f} s left", spent * (1 - share) / share) : "";
-  show(fmt::format("{}: {:.0f} %, {:.0f} s{}", what_, 100 * share, spent, left));
+  const std::string at =
+      now.simulated_s > 0 ? fmt::format("; simulated {:.2f} h", now.simulated_s / 3600) : "";
+  const std::string loss = now.loss ? fmt::format(", loss {:.3f}", *now.loss) : "";
+  show(fmt::format("{}: {:.0f} %, {:.0f} s{}{}{}", what_, 100 * share, spent, left, at, loss));
 }
 
 std::string utc_now() {

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <string>
 
+#include "sim/base/how_far.hpp"
+
 namespace skerry {
 
 class ProgressLine {
@@ -14,7 +16,8 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  void update(double share);
+  // Share done, time spent and left, and where the run that told last is: date and loss.
+  void update(const HowFar& now);
 
  private:
   void show(const std::string& text);

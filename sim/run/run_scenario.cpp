@@ -36,15 +36,14 @@ std::vector<ChildResult> play_all(const Work& work, const std::string& folder, P
                                   const RunOptions& options) {
   const Scenario& scenario = work.loaded.scenario;
   ProgressLine line(scenario.name, options.quiet);
-  pool.progress = [&line](double share) { line.update(share); };
+  pool.progress = [&line](const HowFar& now) { line.update(now); };
   std::vector<ChildTask> tasks;
   for (const OneRun& run : work.runs) {
     const Protocol& protocol = scenario.protocols.at(std::size_t(run.protocol));
     const double simulation = protocol.family == Family::kDiloco ? 1.0 : 0.5;
     tasks.push_back({run_name(scenario, run), simulation + (run.trained ? kTrainedWeight : 0)});
   }
-  const ChildBody body = [&](std::size_t i, int threads,
-                             const std::function<void(double)>& progress) {
+  const ChildBody body = [&](std::size_t i, int threads, const OnProgress& progress) {
     Earlier earlier;
     const std::string from = work.tapes_from + "/" + tasks[i].label;
     if (!work.tapes_from.empty()) earlier.tape = from + "/tape.jsonl";
@@ -303,9 +302,8 @@ Results read_results(const std::string& folder) {
     const std::string path = folder + "/" + run_name(results.scenario, run) + "/summary.json";
     results.records.push_back(summary_from_json(read_text(path), path));
     const std::string loss = folder + "/" + run_name(results.scenario, run) + "/loss.csv";
-    results.curves.push_back(failed(results.records.back())
-                                 ? std::vector<LossPoint>{}
-                                 : loss_from_csv(read_text(loss), loss));
+    results.curves.push_back(failed(results.records.back()) ? std::vector<LossPoint>{}
+                                                            : loss_from_csv(read_text(loss), loss));
   }
   results.plan = count_plan(results.scenario, results.records, read_text(folder + "/plan.csv"));
   return results;

@@ -19,7 +19,7 @@ struct RunOptions {
   std::string isa;  // empty: the best one
   bool quiet = false;
   bool keep_tapes = true;  // false: smaller folders that cannot be trained again
-  bool again = false;  // run although the folder holds a complete run of the same hash
+  bool again = false;      // run although the folder holds a complete run of the same hash
   std::vector<std::string> command;  // as typed, for the manifest
 };
 
@@ -49,7 +49,8 @@ int exit_code_of(const Outcome& outcome);
 Loaded load_with_plans(const std::string& path, const LoadOptions& options);
 Loaded with_plans(Loaded loaded);
 
-// Cores, children at once and their threads; BadInput when they do not go together. The kernels' ISA.
+// Cores, children at once and their threads; BadInput when they do not go together. The kernels'
+// ISA.
 PoolOptions pool_options(const RunOptions& options);
 void select_isa(const std::string& name);
 

@@ -83,9 +83,7 @@ class Solver {
     stream.finished = [this](std::size_t task, const ChildResult& result) { finish(task, result); };
     stream_children(
         stream,
-        [this](std::size_t task, int, const std::function<void(double)>& progress) {
-          body(tasks_[task], progress);
-        },
+        [this](std::size_t task, int, const OnProgress& progress) { body(tasks_[task], progress); },
         pool());
   }
 
@@ -129,7 +127,7 @@ class Solver {
         if (result.solved || !result.reason.empty()) done += 1;
       }
     }
-    line_->update(double(done) / double(all));
+    line_->update({double(done) / double(all), 0, {}});
   }
 
   std::optional<std::size_t> next() {
@@ -141,7 +139,7 @@ class Solver {
     return number;
   }
 
-  void body(const Task& task, const std::function<void(double)>& progress) const {
+  void body(const Task& task, const OnProgress& progress) const {
     const SolveRow& row = report_.rows[task.row];
     LoadOptions load = options_.run.load;
     for (Setting& setting : settings_at(row.unknown, task.x))
@@ -157,8 +155,9 @@ class Solver {
                      "found '" + report_.metric + "', which this row does not have");
     }
     if (!metric.value) {
-      throw CannotGoOn(report_.metric + " is null there: this row or a run with faults has no such number, or "
-                                         "the run is too short");
+      throw CannotGoOn(report_.metric +
+                       " is null there: this row or a run with faults has no such number, or "
+                       "the run is too short");
     }
     if (pwrite(task.answer, &*metric.value, sizeof(double), 0) != sizeof(double)) {
       throw std::runtime_error("the result cannot be handed over");

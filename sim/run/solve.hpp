@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "sim/run/run_scenario.hpp"
-#include "sim/scenario/solve_knobs.hpp"
 #include "sim/run/solve_search.hpp"
+#include "sim/scenario/solve_knobs.hpp"
 
 namespace skerry {
 

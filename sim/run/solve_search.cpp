@@ -152,8 +152,9 @@ void Search::judge_probes() {
   const auto least = std::min_element(samples_.begin(), samples_.end(), by_value);
   const auto most = std::max_element(samples_.begin(), samples_.end(), by_value);
   if (samples_.size() == 1) {
-    refuse_open(fmt::format("only {} of the default range gives a number ({}): give --between LO:HI",
-                            number_of(first.first), number_of(first.second)));
+    refuse_open(
+        fmt::format("only {} of the default range gives a number ({}): give --between LO:HI",
+                    number_of(first.first), number_of(first.second)));
     return;
   }
   if (most->second - least->second <= 1e-9 * std::abs(most->second)) {

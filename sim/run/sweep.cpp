@@ -195,7 +195,7 @@ int carry_out(Study& study, const Shard& shard, const PoolOptions& pool) {
   try {
     try {
       ProgressLine line(study.sweep.name, study.options.run.quiet);
-      options.progress = [&line](double share) { line.update(share); };
+      options.progress = [&line](double share) { line.update({share, 0, {}}); };
       study.work.run(options);
     } catch (const FailedFast&) {
       fmt::print(stderr, "a point failed: stopped (--fail-fast)\n");

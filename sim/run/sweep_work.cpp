@@ -278,7 +278,7 @@ void SweepWork::drop_tapes() const {
     fs::remove_all(tapes, ignored);
 }
 
-void SweepWork::body(std::size_t number, int threads, const std::function<void(double)>& progress) {
+void SweepWork::body(std::size_t number, int threads, const OnProgress& progress) {
   store_.close_in_child();
   const Task& task = tasks_[number];
   const PointGroup& group = design_.groups[task.group];
@@ -293,7 +293,7 @@ void SweepWork::body(std::size_t number, int threads, const std::function<void(d
     const std::string half =
         fmt::format("{}.{}-of-{}-{}-{}", path, shard_.index + 1, shard_.count, host_name(), number);
     write_parts(half, [&tape](const TapeSink& sink) { write_tape(tape, sink); });
-    if (sweep_.keep_timelines) {   // first, since a tape says that both are there
+    if (sweep_.keep_timelines) {  // first, since a tape says that both are there
       const std::string half_timeline = half + ".timeline";
       write_parts(half_timeline, [&](const TapeSink& sink) {
         write_timeline(loaded.scenario, loaded.scenario.protocols[0], tape, {}, sink);
@@ -392,16 +392,16 @@ void SweepWork::run(const Options& options) {
   stream.finished = [&](std::size_t task, ChildResult result) {
     finished(task, std::move(result), options);
   };
-  stream.progress = [&](std::size_t task, double share) {
-    shares_ += share - tasks_[task].share;
-    tasks_[task].share = share;
+  stream.progress = [&](std::size_t task, const HowFar& now) {
+    shares_ += now.share - tasks_[task].share;
+    tasks_[task].share = now.share;
     if (options.progress) options.progress(shares_ / double(tasks_.size()));
   };
   stream.tick = [this] { store_.sync_if_due(); };
   stream.limit_s = options.limit_s;
   stream_children(
       stream,
-      [this](std::size_t task, int threads, const std::function<void(double)>& progress) {
+      [this](std::size_t task, int threads, const OnProgress& progress) {
         body(task, threads, progress);
       },
       options.pool);

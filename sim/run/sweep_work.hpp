@@ -74,7 +74,7 @@ class SweepWork {
   void want_all_of(std::size_t group);  // and of those that it decides for
   void enqueue(std::size_t group);
   std::optional<std::size_t> next();
-  void body(std::size_t task, int threads, const std::function<void(double)>& progress);
+  void body(std::size_t task, int threads, const OnProgress& progress);
   void finished(std::size_t task, ChildResult result, const Options& options);
   std::string tape_path(std::uint64_t tape) const;
   std::string own_tapes() const;  // folder of those that this process shares

@@ -38,8 +38,9 @@ const Protocol& row_of(const Scenario& scenario, const std::string& name) {
 
 int timeline_command(const TimelineCommand& options) {
   if (!(options.until_s > options.from_s)) {
-    throw BadInput("--until", "", fmt::format("found {:g}, allowed above --from = {:g}", options.until_s,
-                                              options.from_s));
+    throw BadInput(
+        "--until", "",
+        fmt::format("found {:g}, allowed above --from = {:g}", options.until_s, options.from_s));
   }
   const Results results = read_results(options.run);
   const Protocol& row = row_of(results.scenario, options.protocol);
@@ -56,10 +57,9 @@ int timeline_command(const TimelineCommand& options) {
   const std::string part = out + ".part";
   TimelineWritten written;
   write_parts(part, [&](const TapeSink& sink) {
-    written = write_timeline(results.scenario, row, tape,
-                             {level_of(options.level), options.from_s, options.until_s,
-                              kMostTimelineEvents},
-                             sink);
+    written = write_timeline(
+        results.scenario, row, tape,
+        {level_of(options.level), options.from_s, options.until_s, kMostTimelineEvents}, sink);
   });
   std::filesystem::rename(part, out);
   fmt::print("{}: {} events, level {}\n", out, written.events, level_name(written.level));

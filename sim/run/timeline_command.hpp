@@ -10,13 +10,14 @@
 namespace skerry {
 
 struct TimelineCommand {
-  std::string run, protocol, level = "transfers", out;  // out: empty = timeline.json beside the tape
+  std::string run, protocol, level = "transfers",
+                             out;  // out: empty = timeline.json beside the tape
   std::optional<std::uint64_t> seed;
   double from_s = 0.0, until_s = kNever;
 };
 
-// Prints where it is, how many events of which level, and what was left out. BadInput: no such run, row or
-// seed, --until not behind --from, a tape that does not fit.
+// Prints where it is, how many events of which level, and what was left out. BadInput: no such run,
+// row or seed, --until not behind --from, a tape that does not fit.
 int timeline_command(const TimelineCommand& options);
 
 }  // namespace skerry

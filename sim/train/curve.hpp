@@ -69,6 +69,8 @@ class Curve {
   // Nothing more is to be trained: it diverged, or stop_at_loss was reached.
   bool ended() const { return result_.diverged || result_.stopped; }
 
+  double loss() const { return result_.final; }  // of the newest evaluation
+
   void describe(Archive& a);  // with the result so far
 
  private:

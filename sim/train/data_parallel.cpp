@@ -118,8 +118,7 @@ void check_data_parallel(const Tape& tape, const std::string& label) {
 }
 
 TrainResult replay_data_parallel(const Scenario& scenario, const Protocol& protocol,
-                                 const Tape& tape, Trainer& trainer,
-                                 const std::function<void(double)>& progress,
+                                 const Tape& tape, Trainer& trainer, const OnProgress& progress,
                                  const std::string& label, Archive* from) {
   const std::vector<Span> spans = net_steps(tape, label);
   double total = 0;
@@ -156,7 +155,10 @@ TrainResult replay_data_parallel(const Scenario& scenario, const Protocol& proto
       now.tokens += span.tokens;
       now.trained_tokens += trained;
       curve.state(now, state.parameters);
-      if (progress) progress(static_cast<double>(done) / static_cast<double>(steps));
+      if (progress) {
+        progress({static_cast<double>(done) / static_cast<double>(steps), now.simulated_s,
+                  curve.loss()});
+      }
     }
   }
   result.stopped = result.stopped && done < steps;

@@ -1,9 +1,9 @@
 // Replay of data-parallel tapes: one state, one step after the other, gradients side by side.
 #pragma once
 
-#include <functional>
 #include <string>
 
+#include "sim/base/how_far.hpp"
 #include "sim/tape/tape.hpp"
 #include "sim/train/archive.hpp"
 #include "sim/train/replay.hpp"
@@ -22,7 +22,7 @@ void check_data_parallel(const Tape& tape, const std::string& label);
 // training that stopped holds the state alone.
 TrainResult replay_data_parallel(const Scenario& scenario, const Protocol& protocol,
                                  const Tape& tape, Trainer& trainer,
-                                 const std::function<void(double)>& progress,
+                                 const OnProgress& progress,
                                  const std::string& label, Archive* from);
 
 }  // namespace skerry::train

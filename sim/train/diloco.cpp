@@ -42,7 +42,7 @@ class Diloco {
     }
   }
 
-  TrainResult run(const std::function<void(double)>& progress, Archive* from);
+  TrainResult run(const OnProgress& progress, Archive* from);
 
  private:
   struct Cursor {  // where a learner is in its plan, and its state there
@@ -252,7 +252,7 @@ void Diloco::start() {
   curve_.start(syncer_.parameters());
 }
 
-TrainResult Diloco::run(const std::function<void(double)>& progress, Archive* from) {
+TrainResult Diloco::run(const OnProgress& progress, Archive* from) {
   if (from == nullptr) {
     start();
   } else {
@@ -274,7 +274,8 @@ TrainResult Diloco::run(const std::function<void(double)>& progress, Archive* fr
       throw BadInput(label_, "", "the tape does not fit together: facts that wait for each other");
     }
     if (progress) {
-      progress(static_cast<double>(next_round_) / static_cast<double>(rounds_.size()));
+      progress({static_cast<double>(next_round_) / static_cast<double>(rounds_.size()),
+                next_round_ == 0 ? 0.0 : plan_.rounds[next_round_ - 1].t, curve_.loss()});
     }
   }
   result_.stopped = result_.stopped && next_round_ < rounds_.size();
@@ -292,8 +293,8 @@ TrainResult Diloco::run(const std::function<void(double)>& progress, Archive* fr
 }  // namespace
 
 TrainResult replay_diloco(const Scenario& scenario, const Protocol& protocol, const Tape& tape,
-                          Trainer& trainer, const std::function<void(double)>& progress,
-                          const std::string& label, Archive* from) {
+                          Trainer& trainer, const OnProgress& progress, const std::string& label,
+                          Archive* from) {
   return Diloco(scenario, protocol, tape, trainer, label).run(progress, from);
 }
 

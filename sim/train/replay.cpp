@@ -57,7 +57,7 @@ void check_causality(const Scenario& scenario, int index, const Tape& tape,
 }
 
 TrainResult replay(const Scenario& scenario, int index, const Tape& tape, int threads,
-                   const std::function<void(double)>& progress, const ReplayOptions& options) {
+                   const OnProgress& progress, const ReplayOptions& options) {
   SKERRY_CHECK(scenario.training.on, "a replay without training");
   const Protocol& protocol = scenario.protocols.at(static_cast<std::size_t>(index));
   SKERRY_CHECK(tape.start.protocol == protocol.name,

@@ -7,11 +7,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/base/how_far.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/tape/tape.hpp"
 
@@ -81,7 +81,7 @@ struct ReplayOptions {
   std::string snapshot_label = "snapshot";
 };
 TrainResult replay(const Scenario& scenario, int index, const Tape& tape, int threads,
-                   const std::function<void(double)>& progress, const ReplayOptions& options = {});
+                   const OnProgress& progress, const ReplayOptions& options = {});
 
 // First point at or below the target, null when never reached.
 std::optional<LossPoint> first_at_or_below(const std::vector<LossPoint>& curve, double target);

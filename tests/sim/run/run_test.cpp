@@ -49,8 +49,8 @@ std::string manifest_of(const std::string& hash, bool complete) {
 TEST_CASE("each kind of end of a child is a value, and the others go on") {
   const std::vector<ChildTask> tasks{{"ok"},    {"bad"},  {"stuck"}, {"bug"},
                                      {"crash"}, {"exit"}, {"ok too"}};
-  const ChildBody body = [](std::size_t i, int, const std::function<void(double)>& progress) {
-    progress(0.5);
+  const ChildBody body = [](std::size_t i, int, const OnProgress& progress) {
+    progress({0.5, 0, {}});
     if (i == 1) throw BadInput("file", "/key", "no");
     if (i == 2) throw CannotGoOn("west.1 waits for ring");
     if (i == 3) {
@@ -81,10 +81,10 @@ TEST_CASE("heavier tasks start first; progress is weighted, never falls and ends
   const std::string order = scratch.path + "/order";
   std::vector<double> shares;
   PoolOptions options = pool(1, 1);
-  options.progress = [&shares](double share) { shares.push_back(share); };
+  options.progress = [&shares](const HowFar& now) { shares.push_back(now.share); };
   run_children(
       {{"light", 1}, {"heavy", 9}, {"light too", 1}},
-      [&order](std::size_t i, int, const std::function<void(double)>&) {
+      [&order](std::size_t i, int, const OnProgress&) {
         std::FILE* file = std::fopen(order.c_str(), "a");
         std::fprintf(file, "%zu", i);
         std::fclose(file);
@@ -94,6 +94,26 @@ TEST_CASE("heavier tasks start first; progress is weighted, never falls and ends
   REQUIRE_FALSE(shares.empty());
   CHECK(std::is_sorted(shares.begin(), shares.end()));
   CHECK(shares.back() == 1);
+}
+
+TEST_CASE("date and loss come through the pipe, and stay until there are newer ones") {
+  std::vector<HowFar> told;
+  PoolOptions options = pool(1, 1);
+  options.progress = [&told](const HowFar& now) { told.push_back(now); };
+  run_children(
+      {{"one", 1}},
+      [](std::size_t, int, const OnProgress& progress) {
+        progress({0.25, 5400.5, {}});
+        progress({0.5, 7200, 1.625});
+      },
+      options);
+  REQUIRE(told.size() == 3);
+  CHECK(told[0].simulated_s == 5400.5);
+  CHECK_FALSE(told[0].loss.has_value());
+  CHECK(told[1].share == 0.5);
+  CHECK(told[1].loss == 1.625);
+  CHECK(told[2].share == 1);
+  CHECK(told[2].simulated_s == 7200);
 }
 
 TEST_CASE("threads: what is free, shared between those that may still start") {
@@ -107,7 +127,7 @@ TEST_CASE("threads: what is free, shared between those that may still start") {
 
 TEST_CASE("signals, a second one too, kill the children and come out as Interrupted") {
   const pid_t parent = getpid();
-  const ChildBody body = [parent](std::size_t, int, const std::function<void(double)>&) {
+  const ChildBody body = [parent](std::size_t, int, const OnProgress&) {
     kill(parent, SIGTERM);
     for (;;)
       pause();
