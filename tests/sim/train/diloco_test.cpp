@@ -239,7 +239,7 @@ TEST_CASE("the curve: points by net tokens, dates of outer steps") {
   // What is lost later no longer counts: 7000 net in all, so the first point is due at 3500.
   tape.add(fact::Lost{tape.now(), 1, 1, 1000, 0});
   double share = 0;
-  const TrainResult result = replay(s, 0, tape.tape(), 2, [&](double done) { share = done; });
+  const TrainResult result = replay(s, 0, tape.tape(), 2, [&](const HowFar& now) { share = now.share; });
   CHECK(share == 1);
   REQUIRE(result.curve.size() == 4);
   CHECK(result.curve[0].simulated_s == 0);
