@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-from program import ROOT, SKERRY
+from program import PROGRAM, ROOT
 
 RUN = ROOT / "results/published/learning/run"
 
@@ -18,7 +18,7 @@ class Learning(unittest.TestCase):
         cls.scratch = tempfile.TemporaryDirectory(prefix="skerry-learning-")
         cls.addClassCleanup(cls.scratch.cleanup)
         folder = pathlib.Path(cls.scratch.name)
-        done = subprocess.run([sys.executable, RUN, "--small", "--skerry", SKERRY, "--work", folder / "work", "--out",
+        done = subprocess.run([sys.executable, RUN, "--small", "--skerry", PROGRAM, "--work", folder / "work", "--out",
                                folder / "out"], capture_output=True, text=True, check=False, timeout=600)
         assert done.returncode == 0, done.stdout + done.stderr
         with open(folder / "out/claims.csv", encoding="utf-8", newline="") as file:
