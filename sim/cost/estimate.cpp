@@ -206,8 +206,10 @@ RowEstimate row_estimate(const Scenario& scenario, const Protocol& row) {
   out.data_parallel_port_Bps = lock_step_port_Bps(scenario, row, out.tokens_per_s_limit);
   const auto chips = chip_costs(scenario, row, scenario.prices.pricing);
   if (chips) out.chips_usd_per_hour = usd_per_hour(*chips);
-  out.wan_usd_per_hour = wan_usd(scenario.prices, out.wan_bytes_per_step) * out.tokens_per_s_limit /
-                         out.tokens_per_step * kSecondsPerHour;
+  if (out.round_s > 0.0) {  // the round's clock is the fastest learner's, not the mean one's
+    out.wan_usd_per_hour =
+        wan_usd(scenario.prices, out.round_wan_bytes) / out.round_s * kSecondsPerHour;
+  }
   add_stop(scenario, row, out);
   out.recovery = recovery_of(scenario, row, traffic, out);
   out.checkpoint = checkpoint_of(scenario, row);

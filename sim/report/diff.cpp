@@ -213,7 +213,7 @@ std::string change_line(const ChangedMetric& change) {
   const Interval& d = change.difference;
   if (d.n == 0) return nulls;
   const std::string interval =
-      d.low && d.high ? fmt::format("[{:.2g} {:.2g}]", *d.low, *d.high) : "";
+      d.low && d.high ? fmt::format("[{:.4g} {:.4g}]", *d.low, *d.high) : "";
   return fmt::format("  {:<37} {:>10.5g} {:>10.5g} {:>9.3g} {:<19} {:>8}\n", change.metric,
                      change.a, change.b, d.mean, interval, relative_text(change)) +
          nulls;

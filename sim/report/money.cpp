@@ -18,7 +18,7 @@ constexpr std::size_t kShownCauses = 4;
 
 std::string amount(const std::optional<double>& value) {
   if (!value) return "-";
-  return *value == 0 ? "0" : *value < 1e6 ? three_digits(*value) : giga(*value);
+  return *value == 0 ? "0" : *value < 1e6 ? small_digits(*value) : giga(*value);
 }
 
 std::string small(double ratio) {

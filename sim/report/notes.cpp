@@ -21,7 +21,7 @@ const Row& base_row(const std::vector<Row>& rows) {
 }
 
 std::string hours(double seconds) {
-  return fmt::format("{:.1f}", seconds / 3600);
+  return small_digits(seconds / 3600);
 }
 
 std::string hours_to_loss(const Results& results) {
@@ -52,6 +52,15 @@ std::string hours_to_loss(const Results& results) {
           ? std::string()
           : fmt::format(" (base + {:g} %)", 100 * s.training.target_loss_over_baseline);
   return wrapped(fmt::format("hours to loss {:.3f}{}:", *target, of), items);
+}
+
+std::string tuned_rates(const Scenario& s) {
+  std::vector<std::string> items;
+  for (std::size_t i = 0; i < s.training.of_protocol.size(); ++i) {
+    const InnerOptimizer& inner = s.training.of_protocol[i].inner;
+    if (inner.tuned) items.push_back(fmt::format("{} {:g}", s.protocols[i].name, inner.rate));
+  }
+  return items.empty() ? "" : wrapped("inner rates, tuned (scenarios/catalog/rates.json):", items);
 }
 
 std::string statistics(const Results& results, const std::vector<Row>& rows) {
@@ -272,7 +281,7 @@ std::string goodput_intervals(const Results& results, const std::vector<Row>& ro
 std::string notes(const Results& results, const std::vector<Row>& rows) {
   const Scenario& s = results.scenario;
   std::string out =
-      hours_to_loss(results) + learning_lines(results) + statistics(results, rows) + goodput_intervals(results, rows);
+      hours_to_loss(results) + learning_lines(results) + tuned_rates(s) + statistics(results, rows) + goodput_intervals(results, rows);
   const bool starred = std::any_of(s.protocols.begin(), s.protocols.end(), never_waits);
   if (starred) {
     out += wrapped_sentence(

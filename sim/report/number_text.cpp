@@ -32,6 +32,10 @@ std::string three_digits(double value) {
   return size >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
 }
 
+std::string small_digits(double value) {
+  return value > 0 && value < 0.1 ? fmt::format("{:.2g}", value) : three_digits(value);
+}
+
 std::string giga(double value) {
   static constexpr std::array<std::pair<double, const char*>, 4> kSteps{
       {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}}};

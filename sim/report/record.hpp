@@ -21,6 +21,7 @@ struct TrainedLoss {
   double outer_rounds = 0;                // outer steps per fragment, mean
   std::string fingerprint;                // of the global parameters at the end
   std::optional<double> bytes_per_token;  // of the held-out text; empty: a byte each
+  std::optional<double> tuned_rate;       // inner learning rate from the table of tuned ones
 };
 
 struct RunRecord {

@@ -109,6 +109,7 @@ Json loss(const std::optional<TrainedLoss>& loss) {
               {"n", loss->n},
               {"outer_rounds", loss->outer_rounds}};
   if (loss->bytes_per_token) out["bytes_per_token"] = *loss->bytes_per_token;
+  if (loss->tuned_rate) out["tuned_rate"] = *loss->tuned_rate;
   return out;
 }
 
@@ -201,6 +202,7 @@ void set_training(RunRecord& record, const TrainResult& result) {
   loss.outer_rounds = result.outer_rounds;
   loss.fingerprint = result.fingerprint;
   if (result.bytes_per_token > 1.0) loss.bytes_per_token = result.bytes_per_token;
+  loss.tuned_rate = result.tuned_rate;
   if (result.stopped) {
     const LossPoint& last = result.curve.back();
     record.warnings.push_back("W37: /training/stop_at_loss: training ended at a loss of " +

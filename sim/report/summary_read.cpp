@@ -130,8 +130,10 @@ RunRecord read_record(const Json& tree) {
                               loss.at("n"),
                               loss.at("outer_rounds"),
                               tree.at("fingerprint"),
+                              {},
                               {}};
     if (loss.contains("bytes_per_token")) record.loss->bytes_per_token = loss.at("bytes_per_token");
+    if (loss.contains("tuned_rate")) record.loss->tuned_rate = loss.at("tuned_rate");
   }
   record.target_loss = maybe(tree.at("target_loss"));
   record.time_to_loss_s = maybe(tree.at("time_to_loss_s"));

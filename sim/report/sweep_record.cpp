@@ -108,6 +108,7 @@ const std::vector<Column>& point_columns() {
     RunRecord whole;
     whole.loss = TrainedLoss{};
     whole.loss->bytes_per_token = 1.0;
+    whole.loss->tuned_rate = 1.0;
     std::vector<Column> out;
     for (const auto& [name, text] : scalars_of(whole)) {
       if (name == "protocol" || name == "seed" || name == "status") continue;

@@ -68,7 +68,7 @@ std::string line_of(const Cells& c, bool trained) {
   std::string name = c.name;
   if (name.size() > 21) name = name.substr(0, 20) + "~";
   std::string line =
-      fmt::format("{:<21}{:>7}{:>7}{:>12}{:>6}{:>7}{:>6}{:>7}{:>8}{:>6}", name, c.speed, c.ratio,
+      fmt::format("{:<21}{:>7}{:>7} {:>11}{:>6}{:>7}{:>6}{:>7}{:>8}{:>6}", name, c.speed, c.ratio,
                   c.interval, c.good, c.wan, c.wait, c.fault, c.merged, c.stale);
   if (trained) line += fmt::format("{:>6}{:>7}", c.loss, c.difference);
   line.erase(line.find_last_not_of(' ') + 1);

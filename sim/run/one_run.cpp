@@ -64,7 +64,14 @@ Played play(const Loaded& loaded, const OneRun& run, const Earlier& earlier, int
                             })
                  : saved_tape(loaded, run, earlier.tape);
   if (simulated) simulated(out.tape);
-  out.record.summary = fold(scenario, scenario.protocols.at(std::size_t(run.protocol)), out.tape);
+  try {
+    out.record.summary = fold(scenario, scenario.protocols.at(std::size_t(run.protocol)), out.tape);
+  } catch (const Bug& bug) {  // of a tape from a file, its facts are to blame
+    if (earlier.tape.empty()) throw;
+    const std::string what = bug.what();  // "file:line: broken invariant '…': detail"
+    throw BadInput(earlier.tape, "",
+                   "its facts do not add up: " + what.substr(what.find("': ") + 3));
+  }
   out.record.warnings = scenario.warnings;
   if (run.trained) {
     ReplayOptions options;

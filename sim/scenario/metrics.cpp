@@ -62,6 +62,7 @@ const std::vector<std::string>& known_metrics() {
                                     "loss.best",
                                     "loss.outer_rounds",
                                     "loss.bytes_per_token",
+                                    "loss.tuned_rate",
                                     "time_to_loss_s",
                                     "tokens_to_loss"};
     for (const char* cause : {"down", "infrastructure_recovery", "checkpoint_restore", "slice_down",

@@ -51,6 +51,21 @@ void refuse_unknown(const Node& node, const std::string& pointer, const std::str
          "found an unknown key, allowed " + join(known, 80) + did_you_mean(part, known));
 }
 
+// A resolved copy holds the defaults too: what is set takes the place of keys that exclude it.
+void drop_alternatives(const Node& node, const std::string& part, Json& place) {
+  const Field* set = find_field(node, part);
+  if (set == nullptr) return;
+  for (const std::vector<std::string>& group : node.at_most_one) {
+    if (std::find(group.begin(), group.end(), resolved_key(*set)) == group.end()) continue;
+    for (const Field& field : node.fields) {
+      if (&field == set) continue;
+      if (std::find(group.begin(), group.end(), resolved_key(field)) == group.end()) continue;
+      for (const std::string& spelling : spellings(field))
+        place.erase(spelling);
+    }
+  }
+}
+
 void put(const Node& node, Json& place, const std::vector<std::string>& parts, std::size_t i,
          const std::string& pointer, const Json& value) {
   if (i == parts.size()) {
@@ -91,6 +106,7 @@ void put(const Node& node, Json& place, const std::vector<std::string>& parts, s
       if (spelling != part) place.erase(spelling);
     }
   }
+  if (i + 1 == parts.size()) drop_alternatives(*inner, part, place);
   put(*next, place[part], parts, i + 1, under(pointer, part), value);
 }
 

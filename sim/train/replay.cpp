@@ -87,6 +87,8 @@ TrainResult replay(const Scenario& scenario, int index, const Tape& tape, int th
   }
   result.bytes_per_token = trainer.corpus().held_out_bytes_per_token;
   result.fingerprint = fingerprint_of(result.parameters);
+  const InnerOptimizer& inner = trainer.optimizers().inner;
+  if (inner.tuned) result.tuned_rate = inner.rate;
   return result;
 }
 

@@ -52,6 +52,7 @@ struct TrainResult {
   std::vector<float> parameters;          // of the global model at the end
   std::string fingerprint;                // 16 hex digits over `parameters`
   double bytes_per_token = 1;             // of the held-out text
+  std::optional<double> tuned_rate;       // inner.rate, when it came from the table
   double outer_rounds = 0;                // outer steps that moved something, per fragment, mean
 };
 

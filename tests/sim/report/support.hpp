@@ -60,7 +60,7 @@ inline RunRecord record(const std::string& protocol, std::uint64_t seed, double 
 }
 
 inline RunRecord trained(RunRecord r, double final_loss) {
-  r.loss = TrainedLoss{3.0, final_loss, final_loss, 3, 2.5, "0123456789abcdef", {}};
+  r.loss = TrainedLoss{3.0, final_loss, final_loss, 3, 2.5, "0123456789abcdef", {}, {}};
   return r;
 }
 

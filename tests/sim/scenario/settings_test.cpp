@@ -46,6 +46,20 @@ TEST_CASE("a duration replaces the other spelling of itself") {
   CHECK(load(document, set({{"/stop/max_simulated_min", "1"}})).scenario.stop.simulated_s == 60.0);
 }
 
+TEST_CASE("a setting takes the place of a key that excludes it, a default of a resolved copy too") {
+  Json document = base();
+  document["training"] = {{"model", "quick"}};
+  const Json resolved = Json::parse(load(document).resolved_json);
+  REQUIRE(resolved["training"].contains("target_loss_over_baseline"));
+  const Loaded set_loss = load(resolved, set({{"/training/target_loss", "3"}}));
+  CHECK(set_loss.scenario.training.target_loss == 3.0);
+  CHECK_FALSE(
+      Json::parse(set_loss.resolved_json)["training"].contains("target_loss_over_baseline"));
+  document["training"]["target_loss"] = 3;
+  document["training"]["target_loss_over_baseline"] = 0.1;
+  CHECK(has(refusal(document), "target_loss"));  // in one file it stays a contradiction
+}
+
 TEST_CASE("whole objects, new map entries, array entries and short forms") {
   Json document = base();
   CHECK(load(document, set({{"/protocols/x", R"({"preset": "diloco"})"}}))
