@@ -1,13 +1,14 @@
 """What every figure hands over, and the words that all of them use."""
 import dataclasses
 
-from . import sheet
+from . import sheet, statistics
 
 METRICS = {"goodput": ("goodput", "share of chip-seconds"), "compute_utilization": ("compute utilization", "share"),
            "merged_share": ("merged share", "share of the work"), "uptime": ("uptime", "share of time"),
            "hidden_share": ("hidden share", "share of fragments"), "tokens_per_s": ("tokens/s", "tokens/s"),
-           "loss.final": ("final loss", "nats per byte"), "time_to_loss_s": ("time to the target loss", "s")}
-UNREACHED = ("time_to_loss_s", "tokens_to_loss")  # empty where a run ended above its target loss
+           "loss.final": ("final loss", "nats per byte"), "time_to_loss_s": ("time to the target loss", "s"), "tokens_to_loss": ("tokens to the target loss", "tokens"),
+           "cost_to_loss_usd": ("cost to the target loss", "USD")}
+UNREACHED = ("time_to_loss_s", "tokens_to_loss", "cost_to_loss_usd")  # empty where a run ended above its target loss
 UNITS = {"_s": "s", "_h": "h", "_gbps": "Gbit/s", "_bytes": "bytes", "_usd": "USD", "_kwh": "kWh", "_ms": "ms",
          "_steps": "steps", "_days": "days", "_min": "min", "_years": "years"}
 MOST_TABLE_ROWS = 400
@@ -51,6 +52,17 @@ def swept_title(axis, pointers):
 
 def is_share(metric):
     return metric.endswith("_share") or metric in ("goodput", "uptime", "compute_utilization")
+
+
+def possible(interval, metric):
+    """The interval without what no share can be: below 0, above 1."""
+    if not is_share(metric) or interval is None or interval.low is None:
+        return interval
+    return statistics.Interval(interval.value, max(0.0, interval.low), min(1.0, interval.high), interval.n)
+
+
+def seeds_of(some, rows):
+    return f"{some} of {rows} seed{'s' if rows > 1 else ''}"
 
 
 def exact(value):

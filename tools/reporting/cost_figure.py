@@ -1,14 +1,14 @@
 """Cost against the time to the target loss."""
 from . import common, sheet, statistics
 from .common import Figure, NotShown
-from .reading import numbers
+from .reading import aimed, numbers
 
 COSTS = ("cost_to_loss_usd", "cost_usd", "cost_spot_usd", "wasted_cost_usd", "energy_kwh")
 
 
 def cost(run):
     look = common.looks(run.protocols)
-    points, rows = [], []
+    points, rows, partly = [], [], {}
     known = [name for name in COSTS if any(numbers(run.by_protocol[p], name) for p in run.shown)]
     metric = next((name for name in COSTS[:2] if name in known), None)
     for name in run.shown:
@@ -18,7 +18,10 @@ def cost(run):
         pairs = [(hours[seed], money[seed]) for seed in hours if seed in money]
         if pairs:
             points.append((name, pairs))
-        rows.append([name, common.exact(statistics.mean(hours.values())) or "not reached",
+        if hours and len(hours) < len(aimed(mine)):
+            partly[name] = common.seeds_of(len(hours), len(aimed(mine)))
+        rows.append([name, (common.exact(statistics.mean(hours.values())) or "not reached")
+                     + (f" (in {partly[name]})" if name in partly else ""),
                      *(common.exact(statistics.mean(numbers(mine, key).values())) for key in known)])
     if not points:
         return NotShown("Cost against time to the target loss: not in this run" + (
@@ -26,11 +29,12 @@ def cost(run):
             ": its summaries have no cost; a trained scenario with prices gives it."))
 
     def draw(width):
-        page = sheet.Sheet(width, [240], legend=[(look[name].line(), name) for name, _ in points], left=70)
+        page = sheet.Sheet(width, [240], legend=[(look[name].line(), name + (f", in {partly[name]}" if name in partly else "")) for name, _ in points], left=70)
         axes = page.axes[0]
         for name, pairs in points:
-            axes.plot([x for x, _ in pairs], [y for _, y in pairs], **{**look[name].line(), "linestyle": "none",
-                                                                       "markersize": 7})
+            axes.plot([x for x, _ in pairs], [y for _, y in pairs], **{**look[name].line(), "linestyle": "none", "markersize": 7,
+                                                                       **({"markerfacecolor": "none"} if name in partly
+                                                                          else {})})
         xs = [x for _, pairs in points for x, _ in pairs]
         log = max(xs) > 6 * min(xs)
         if log:
@@ -52,4 +56,6 @@ def cost(run):
                                                           for name, pairs in points) + ".", draw,
                   ["row", "hours to the target", *known], rows,
                   "Below and to the left is better."
+                  + "".join(f" {name} reached the target in {seeds} only (open markers): the seeds that missed it are not here."
+                            for name, seeds in partly.items())
                   + (f" Not reached, so not drawn: {common.join_names(missed)}." if missed else ""))

@@ -137,8 +137,16 @@ def choose(run):
         if faults:
             return name, seed, facts, min(faults, key=lambda fact: (KINDS.index(fact["kind"]), fact["t"]))
     return NotShown("A fault on one time axis: " + (
+        troubles_of(run) if run.tape_troubles else
         "no fault hit a row of this run; a scenario with \"faults\" gives it." if kept else
         "the run kept no tapes; run it again without leaving them out."))
+
+
+def troubles_of(run):
+    """Why tapes that are there are not drawn; empty without one."""
+    few = list(run.tape_troubles.values())
+    more = f"; and {len(few) - 4} more" if len(few) > 4 else ""
+    return "; ".join(few[:4]) + more + "." if few else ""
 
 
 def windows(run, facts, fault):
@@ -252,6 +260,8 @@ def participants(run):
         if steps and changes:
             shown.append((name, seed, [(row["stepped_s"], row["participants"]) for row in steps], changes))
     if not shown:
+        if run.tape_troubles:
+            return NotShown(f"Participants of each outer step: {troubles_of(run)}")
         return NotShown("Participants of each outer step: no row here has a syncer and a tape; a row of the DiLoCo "
                         "family, run with its tape, gives it.")
 

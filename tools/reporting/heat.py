@@ -71,14 +71,15 @@ def heat_map(sweep):
                 value, n, runs = cells.get((row, column), (None, 0, 0))
                 if value is None:
                     axes.add_patch(Rectangle((j, i), 1, 1, facecolor="none", edgecolor=sheet.GRID, linewidth=1))
-                    axes.text(j + 0.5, i + 0.5, "skipped" if runs == 0 else "none", ha="center", va="center",
+                    axes.text(j + 0.5, i + 0.5, "skipped" if runs == 0 else
+                              "missed" if metric in common.UNREACHED else "none", ha="center", va="center",
                               fontsize=10, color=sheet.SOFT)
                     continue
                 colour = matplotlib.colormaps["cividis"](0.5 if high == low else (value - low) / (high - low))
                 axes.add_patch(Rectangle((j, i), 1, 1, facecolor=to_hex(colour), edgecolor=sheet.PAPER, linewidth=1.5))
                 ink = ink_on(*colour[:3])
                 axes.text(j + 0.5, i + 0.33, text_of(value), ha="center", va="center", color=ink, fontsize=10.5)
-                axes.text(j + 0.5, i + 0.72, f"n = {n}", ha="center", va="center", color=ink, fontsize=10)
+                axes.text(j + 0.5, i + 0.72, f"n = {n}" + (f" of {runs}" if n < runs else ""), ha="center", va="center", color=ink, fontsize=10)
         axes.set_xlim(0, len(columns))
         axes.set_ylim(len(rows), 0)
         axes.set_xticks([j + 0.5 for j in range(len(columns))], [word(v) for v in columns])

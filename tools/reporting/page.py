@@ -4,7 +4,8 @@ import pathlib
 import jinja2
 import markupsafe
 
-from . import common, cost_figure, gantt, heat, run_figures, scatter, sheet, sweep_figures, tables, verdict
+from . import common, cost_figure, gantt, heat, money, run_figures, scatter, sheet, sweep_figures, tables, verdict
+from .files import Unusable, damage
 
 RUN_FIGURES = (run_figures.losses, run_figures.paired, gantt.gantt, gantt.participants, cost_figure.cost)
 SWEEP_FIGURES = (sweep_figures.utilization, sweep_figures.goodput, sweep_figures.time_to_loss, heat.heat_map, scatter.scatter,
@@ -53,8 +54,8 @@ def section(folder, number, several):
            "path": str(folder.path), "warnings": folder.warnings, "points": len(folder.rows),
            "transport": tables.transport(scenario), "versions": tables.versions(folder.manifest)}
     if is_run:
-        out["tables"] = [("Comparison", *tables.comparison(folder))]
-        out["notes"] = tables.notes(folder)
+        out["tables"] = [("Comparison", *tables.comparison(folder)), *money.tables(folder)]
+        out["notes"] = tables.notes(folder) + money.notes(folder)
     else:
         out["tables"] = [(common.axis_title(metric), columns, rows) for metric, columns, rows in tables.pivots(folder)]
         out["notes"] = ["Mean over the seeds [95 % interval, Student t], n seeds; – where nothing ran. A time to a loss is "
@@ -66,7 +67,8 @@ def html_of(folders, words):
     """(text of the page, [(folder number, Figure)]). words: the command line that makes this report."""
     sections, figures = [], []
     for number, folder in enumerate(folders, 1):
-        made, drawn_figures = section(folder, number, len(folders) > 1)
+        with damage(folder.path):  # what no check of a single file has seen
+            made, drawn_figures = section(folder, number, len(folders) > 1)
         sections.append(made)
         figures += [(number, figure) for figure in drawn_figures]
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent), autoescape=True,
@@ -77,17 +79,40 @@ def html_of(folders, words):
     return text, figures
 
 
-def write_figures(figures, folder, several):
-    """Each figure as a file of its own: NAME.svg, or N-NAME.svg with several folders."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, figure in figures:
+def check_places(out, figures):
+    """Refuses, before anything is written, what cannot be: a folder for a file, a file for a folder."""
+    if out.is_dir():
+        raise Unusable(f"--out {out}: is a folder; name a file")
+    if not out.parent.is_dir():
+        raise Unusable(f"--out {out}: there is no folder {out.parent}")
+    if figures:
+        there = next(place for place in (figures, *figures.parents) if place.exists())
+        if not there.is_dir():
+            raise Unusable(f"--figures {figures}: {there} is a file; name a folder")
+
+
+def write_all(out, text, figures, folder, several):
+    """The page, and with a folder each figure as a file of its own: NAME.svg, or N-NAME.svg with several results."""
+    files = {}
+    for number, figure in figures if folder else []:
         name = f"{number}-{figure.name}" if several else figure.name
         svg = sheet.svg_of(figure.draw(sheet.WIDE), figure.name, figure.title, figure.description, standalone=True)
-        write(folder / f"{name}.svg", svg + "\n")
+        files[folder / f"{name}.svg"] = svg + "\n"
+    for path in files:
+        if path.is_dir():
+            raise Unusable(f"{path}: is a folder where a figure would be written")
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+    for path, content in {**files, out: text}.items():
+        write(path, content)
 
 
 def write(path, text):
-    """Files appear by rename."""
+    """Files appear by rename; a failed one leaves nothing."""
     scratch = path.with_name(path.name + ".part")
-    scratch.write_text(text, encoding="utf-8")
-    scratch.replace(path)
+    try:
+        scratch.write_text(text, encoding="utf-8")
+        scratch.replace(path)
+    except OSError:
+        scratch.unlink(missing_ok=True)
+        raise

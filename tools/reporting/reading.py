@@ -4,71 +4,16 @@ Unusable is raised for a folder that cannot be reported, with one line that says
 than it should (failed runs, missing points) is read; `notices` says what is missing.
 """
 import collections
-import csv
 import gzip
 import json
 import pathlib
 import shlex
-import sys
+import zlib
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import skerry  # noqa: E402
+from .files import Unusable, check_shape, check_version, damage, parsed, read_json, read_rows, value_of  # noqa: F401
 
-VERSIONS = {"manifest.json": ("run/1", "sweep-run/1"), "comparison.json": ("comparison/1",),
-            "sweep.json": ("sweep/1",), "statistics.json": ("statistics/1",),
-            "scenario.resolved.json": ("scenario/1",), "summary.json": ("summary/1",), "a tape": ("tape/1",)}
-FORMULA = "=+-@\t\r"  # the program puts an apostrophe before texts that begin with one of these
 LARGEST_TAPE_BYTES = 200_000_000
-
-
-class Unusable(Exception):
-    pass
-
-
-def value_of(text):
-    """A cell: number, truth, text, or None for an empty one."""
-    if len(text) > 1 and text[0] == "'" and text[1] in FORMULA:
-        return text[1:]
-    return skerry._value(text)
-
-
-TEXTS = ("hash", "id", "tape_fingerprint", "fingerprint", "protocol", "preset", "status", "wan.busiest_port")
-
-
-def read_rows(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        rows = []
-        for row in reader:
-            if None in row or None in row.values():
-                raise Unusable(f"{path}: line {reader.line_num} is cut off")
-            rows.append({plain(key): plain(cell) if key in TEXTS else value_of(cell) for key, cell in row.items()})
-    return rows
-
-
-def plain(text):
-    return text[1:] if len(text) > 1 and text[0] == "'" and text[1] in FORMULA else text
-
-
-def read_json(path):
-    """A JSON file of a known version."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise Unusable(f"{path.parent}: half a result: {path.name} is missing; run it again") from None
-    except (OSError, ValueError) as error:
-        raise Unusable(f"{path}: cannot be read: {error}") from None
-    found = data.get("skerry") if isinstance(data, dict) else None
-    check_version(path, path.name, found)
-    return data
-
-
-def check_version(path, name, found):
-    if found == "sensitivity/1":
-        raise Unusable(f"{path.parent}: a sensitivity study, which table.txt there tells; this report reads runs and sweeps")
-    if found not in VERSIONS[name]:
-        raise Unusable(f"{path}: found \"skerry\": {json.dumps(found)}, this report reads "
-                       f"{' and '.join(VERSIONS[name])}; take the tools of the version that wrote it")
+BOOKED = ("seed", "tokens_per_s", "goodput", "chip_seconds.total", "chip_seconds.productive")
 
 
 class Folder:
@@ -86,18 +31,53 @@ class Run(Folder):
         super().__init__(path, manifest)
         self.comparison = read_json(self.path / "comparison.json")
         self.scenario = read_json(self.path / "scenario.resolved.json")
+        self._check_shapes()
         self.name = str(self.comparison.get("scenario", self.path.name))
         self.protocols = list(self.comparison["protocols"])
         self.baseline = self.comparison["baseline"]
         self.seeds = self.comparison["seeds"]
         self.rows = usable_rows(self.path / "table.csv")
+        self.tape_troubles = {}  # file → why its tape is not drawn
         self.by_protocol = {name: [row for row in self.rows if row["protocol"] == name] for name in self.protocols}
         self.shown = [name for name in self.protocols if self.by_protocol[name]]
         self.warnings = [(text, None) for text in self.comparison.get("warnings", [])]
         self.curves = self._curves()
         self._check()
 
+    def _check_shapes(self):
+        path = self.path / "comparison.json"
+        check_shape(path, self.comparison, {"protocols": dict, "seeds": list, "baseline": str, "plan": dict, "expect": list,
+                                            "warnings": list, "calibrated_keys": list}, ("protocols", "seeds", "baseline"))
+        check_shape(path, self.comparison["protocols"], dict.fromkeys(self.comparison["protocols"], dict),
+                    self.comparison["protocols"])
+        check_shape(path, self.comparison.get("plan", {}), dict.fromkeys(self.comparison.get("plan", {}), dict))
+        check_shape(self.path / "scenario.resolved.json", self.scenario,
+                    {"protocols": dict, "islands": dict, "regions": dict, "prices": dict}, ("protocols", "islands"))
+
+    def _check_parts(self):
+        """Every part belongs to this run and is whole."""
+        mine = self.manifest.get("hash")
+        found = {self.path / "comparison.json": {self.comparison.get("hash")},
+                 self.path / "table.csv": {row.get("hash") for row in self.rows}}
+        for path, hashes in found.items():
+            if others := sorted(str(other) for other in hashes - {mine}):
+                raise Unusable(f"{path}: of another run: its hash is {', '.join(others)}, that of the manifest {mine}")
+        unknown = sorted({row["protocol"] for row in self.rows} - set(self.protocols))
+        if unknown:
+            raise Unusable(f"{self.path / 'table.csv'}: of another run: comparison.json has no {', '.join(unknown)}")
+        for row in self.rows:
+            where = f"{row['protocol']} seed {row['seed']}"
+            path = self.seed_folder(row["protocol"], row["seed"]) / "summary.json"
+            if path.exists():
+                summary = read_json(path)
+                if (summary.get("protocol"), summary.get("seed")) != (row["protocol"], row["seed"]):
+                    raise Unusable(f"{path}: is damaged: it is not of {where}")
+            if row.get("loss.n") and not self.curves.get(row["protocol"], {}).get(row["seed"]):
+                lack = f"has no loss of {where}" if (self.path / "curves.csv").exists() else "is missing"
+                raise Unusable(f"{self.path}: half a result: curves.csv {lack}, which was trained; run it again")
+
     def _check(self):
+        self._check_parts()
         planned, there = len(self.protocols) * len(self.seeds), len(self.rows)
         if there < planned:
             self.notices.append(f"Incomplete: {there} of {planned} runs are here.")
@@ -110,8 +90,8 @@ class Run(Folder):
         """protocol → seed → [(simulated_s, tokens, loss)]"""
         path = self.path / "curves.csv"
         curves = {}
-        for row in read_rows(path) if path.exists() else []:
-            if isinstance(row["loss"], (int, float)):
+        for row in read_rows(path, ("seed", "simulated_s", "tokens")) if path.exists() else []:
+            if row.get("loss") is not None:
                 seeds = curves.setdefault(row["protocol"], {})
                 seeds.setdefault(row["seed"], []).append((row["simulated_s"], row["tokens"], row["loss"]))
         return {name: curves[name] for name in self.protocols if name in curves}
@@ -120,24 +100,39 @@ class Run(Folder):
         return self.path / protocol / f"seed-{seed}"
 
     def tape(self, protocol, seed, kinds):
-        """The facts of these kinds, in order; None where the run kept no tape, or one too long to read here."""
+        """The facts of these kinds, in order; None where no whole tape of a size for drawing is there (tape_troubles)."""
         for name, opened in (("tape.jsonl", open), ("tape.jsonl.gz", gzip.open)):
             path = self.seed_folder(protocol, seed) / name
-            if path.exists() and path.stat().st_size <= LARGEST_TAPE_BYTES:
+            if path.exists():
                 break
         else:
             return None
+        size = path.stat().st_size
+        if size > LARGEST_TAPE_BYTES:
+            self.tape_troubles[path] = (f"{path.relative_to(self.path)} is too large to draw ({size / 1e6:,.0f} MB, the limit "
+                                        f"is {LARGEST_TAPE_BYTES / 1e6:,.0f} MB)")
+            return None
         wanted = tuple(f'{{"f":"{kind}"' for kind in kinds)
-        try:
-            with opened(path, "rt", encoding="utf-8") as file:
-                check_version(path, "a tape", json.loads(next(file)).get("skerry"))
-                return [json.loads(line) for line in file if line.startswith(wanted)]
-        except (ValueError, StopIteration, OSError) as error:
-            raise Unusable(f"{path}: cannot be read: {error}") from None
+        with damage(path):
+            lines, last = [], ""
+            try:
+                with opened(path, "rt", encoding="utf-8") as file:
+                    check_version(path, "a tape", parsed(next(file, "null") or "null").get("skerry"))
+                    for last in file:
+                        if last.startswith(wanted):
+                            lines.append(last)
+            except (EOFError, zlib.error):  # of a compressed one
+                last = ""
+            if not (last.startswith('{"f":"end"') and last.rstrip().endswith("}")):
+                if path not in self.tape_troubles:
+                    self.notices.append(f"Cut off, so not drawn: {path.relative_to(self.path)} has no end.")
+                self.tape_troubles[path] = f"{path.relative_to(self.path)} is cut off: it has no end"
+                return None
+            return [parsed(line) for line in lines]
 
     def outer_steps(self, protocol, seed):
         path = self.seed_folder(protocol, seed) / "outer_steps.csv"
-        return read_rows(path) if path.exists() else []
+        return read_rows(path, ("stepped_s", "participants")) if path.exists() else []
 
     def learners(self):
         """[(name, region)] in the scenario's order: what the tape's indices mean."""
@@ -154,6 +149,9 @@ class Group:
     def values(self, metric):
         return numbers(self.rows, metric)
 
+    def missed(self):
+        return len(missed(self.rows))
+
 
 class Sweep(Folder):
     kind = "sweep"
@@ -164,13 +162,22 @@ class Sweep(Folder):
         self.name = str(manifest.get("sweep", self.path.name))
         self.axes = {name: pointers(axis.get("at")) for name, axis in self.design.get("axes", {}).items()}
         self.about = self.design.get("about", "")
+        check_shape(self.path / "sweep.json", self.design, {"axes": dict, "table": dict, "scenario": dict})
         records = self._records()
-        if (self.path / "table.csv").exists():
-            rows = usable_rows(self.path / "table.csv")
+        self.pending = not (self.path / "table.csv").exists()  # times to a target loss stand in the tables alone
+        if not self.pending:
+            rows = usable_rows(self.path / "table.csv", self.axes)
+            strangers = [row.get("id") for row in rows if row.get("id") not in self._warned]
+            if self._warned and len(strangers) > self._damaged:
+                raise Unusable(f"{self.path / 'table.csv'}: of another sweep: runs.jsonl has no point {strangers[0]}")
         else:
             rows = [record for record in records if record["status"] != "failed"]
             self.notices.append("The tables are not written yet: what is shown was read from runs.jsonl, with points "
-                                "that an earlier design may have left.")
+                                "that an earlier design may have left. Times and costs to the target loss are not worked "
+                                "out yet.")
+        if self._damaged:
+            self.notices.append(f"Damaged lines of runs.jsonl that are left out here: {self._damaged}. The command below runs "
+                                "their points again.")
         if not rows:
             raise Unusable(f"{self.path}: a sweep without one finished point")
         self.rows = rows
@@ -185,22 +192,25 @@ class Sweep(Folder):
 
     def _records(self):
         """Rows from runs*.jsonl, for their warnings and for a sweep that has no table yet."""
-        rows, seen = [], {}
+        rows, seen, damaged = [], {}, 0
         for path in sorted(self.path.glob("runs*.jsonl")):
-            for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            for line in path.read_bytes().splitlines():
                 try:
-                    record = json.loads(line)
+                    record = parsed(line.decode("utf-8"))
                     identity, summary = record["id"], record.get("summary") or {}
                     flat = dict(flattened(summary))
+                    row = {**flat, **record.get("point", {}), "id": identity, "protocol": record["protocol"],
+                           "seed": record["seed"], "status": flat.get("status", record["status"])}
                 except (ValueError, KeyError, TypeError, AttributeError):
-                    continue  # the program runs damaged records again
+                    damaged += 1  # the program runs damaged records again
+                    continue
                 if identity in seen:
                     continue
                 seen[identity] = summary.get("warnings", [])
                 if summary:
                     check_version(path, "summary.json", summary.get("skerry"))
-                rows.append({**flat, **record.get("point", {}), "id": identity, "status": record.get("status"),
-                             "protocol": record.get("protocol"), "seed": record.get("seed")})
+                rows.append(row)
+        self._damaged = damaged
         self._warned = seen
         return rows
 
@@ -211,8 +221,9 @@ class Sweep(Folder):
         if path.exists():
             statistics = read_json(path)
             self.baseline = statistics.get("baseline")
-            for group in statistics["groups"]:
-                paired[key_of(group["point"].values(), group["protocol"])] = group.get("paired")
+            with damage(path):
+                for group in statistics["groups"]:
+                    paired[key_of(group["point"].values(), group["protocol"])] = group.get("paired")
         groups = {}
         for row in self.rows:
             point = {axis: row.get(axis) for axis in self.axes}
@@ -237,13 +248,31 @@ def flattened(tree, prefix=""):
             yield prefix + key, value
 
 
-def usable_rows(path):
+def usable_rows(path, free=()):
     if not path.exists():
         raise Unusable(f"{path.parent}: half a result: {path.name} is missing; run it again")
-    rows = [row for row in read_rows(path) if row.get("status") != "failed"]
+    rows = [row for row in read_rows(path, (), free) if row.get("status") != "failed"]
     if not rows:
         raise Unusable(f"{path}: no finished run in it")
+    lost = tuple(key for key in rows[0] if key.startswith("chip_seconds.lost."))
+    for key in (*BOOKED, *lost, "protocol", "status"):
+        if any(row.get(key) in (None, "") for row in rows):
+            raise Unusable(f"{path}: is damaged: a finished run has no {key}")
     return rows
+
+
+def aimed(rows):
+    """Those with a target loss to reach."""
+    return [row for row in rows if isinstance(row.get("target_loss"), (int, float))]
+
+
+def missed(rows):
+    """Those that ended above their target loss."""
+    return [row for row in aimed(rows) if row.get("time_to_loss_s") is None]
+
+
+def trained(rows):
+    return any(row.get("loss.n") or row.get("loss.start") is not None for row in rows)
 
 
 def numbers(rows, metric):
@@ -261,10 +290,8 @@ def load(path):
     if not (path / "manifest.json").exists():
         raise Unusable(f"{path}: holds no result of Skerry: no manifest.json")
     manifest = read_json(path / "manifest.json")
-    try:
+    with damage(path):
         return Run(path, manifest) if manifest["skerry"] == "run/1" else Sweep(path, manifest)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise Unusable(f"{path}: a file of it lacks {error}") from None
 
 
 def load_all(paths):

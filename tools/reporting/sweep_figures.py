@@ -82,7 +82,8 @@ def line_figure(sweep, axis, metrics, name, title, note):
         for axes, metric in zip(page.axes, found):
             highest = 0.0
             for label, groups in lines:
-                points = [(g.point[axis], statistics.mean_interval(g.values(metric).values())) for g in groups]
+                points = [(g.point[axis], common.possible(statistics.mean_interval(g.values(metric).values()), metric))
+                          for g in groups]
                 points = [(x, y) for x, y in points if y]
                 axes.plot([x for x, _ in points], [y.value for _, y in points], **look[label].line())
                 for x, y in points:
@@ -101,7 +102,7 @@ def line_figure(sweep, axis, metrics, name, title, note):
     for label, groups in lines:
         for metric in found:
             for group in groups:
-                y = statistics.mean_interval(group.values(metric).values())
+                y = common.possible(statistics.mean_interval(group.values(metric).values()), metric)
                 if y:
                     rows.append([label, common.exact(group.point[axis]), metric, y.n,
                                  *(common.exact(v) for v in (y.value, y.low, y.high))])
@@ -135,6 +136,8 @@ def goodput(sweep):
 
 def time_to_loss(sweep):
     axis = axis_of(sweep, ("sync_period_steps",))
+    if sweep.pending:
+        return NotShown("Time to the target loss against H: not worked out yet; the finished sweep has it in its tables.")
     if not axis or not any(isinstance(row.get("target_loss"), (int, float)) for row in sweep.rows):
         return NotShown("Time to the target loss against H: it takes a trained sweep with an axis over "
                         "sync_period_steps.")

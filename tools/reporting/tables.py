@@ -1,6 +1,6 @@
 """The comparison table of a run, the pivot tables of a sweep, and the facts beside them."""
 from . import common, statistics
-from .reading import numbers
+from .reading import aimed, numbers, trained
 from .sheet import number
 from .sweep_figures import values_of, word
 from .verdict import three
@@ -32,6 +32,7 @@ def comparison(run):
         never = run.scenario["protocols"].get(name, {}).get("learner_waits") == "never"
         odd = any(row.get("status") in ("time_cap", "diverged") for row in rows)
         syncer = any(row.get("syncer_steps") for row in rows)
+        stale = numbers(rows, "stale_steps.mean").values()
         final = entry.get("loss_final")
         out.append([
             name + ("^" if odd else ""), number(statistics.mean(numbers(rows, "tokens_per_s").values()) / 1000),
@@ -40,7 +41,7 @@ def comparison(run):
             f"{100 * statistics.mean(numbers(rows, 'goodput').values()):.1f}",
             f"{100 * share(rows, wan):.1f}" + ("*" if never else ""), f"{100 * share(rows, waits):.1f}",
             f"{100 * share(rows, faults):.1f}", "–" if merged is None else f"{100 * merged:.1f}",
-            f"{statistics.mean(numbers(rows, 'stale_steps.mean').values()):.1f}" if syncer else "–",
+            f"{statistics.mean(stale):.1f}" if syncer and stale else "–",
             f"{final:.3f}" if isinstance(final, float) else "–",
             "base" if base and isinstance(final, float) else f"{loss.value:+.3f}" if loss else "–", len(rows)])
     if all(row[10] == "–" for row in out):
@@ -75,20 +76,28 @@ def pivots(sweep):
         lines = {}
         for group in sweep.groups:
             key = tuple(part(group, name) for name in rows)
-            lines.setdefault(key, {})[part(group, columns)] = cell_of(group, metric)
+            lines.setdefault(key, {})[part(group, columns)] = cell_of(group, metric, sweep.pending)
         out.append((metric, [*rows, *(word(v) if columns == "protocol" else f"{columns} {word(v)}" for v in across)],
                     [[*(word(v) for v in key), *(cells.get(v, "–") for v in across)] for key, cells in lines.items()]))
     return out
 
 
-def cell_of(group, metric):
-    values = statistics.mean_interval(group.values(metric).values())
+def cell_of(group, metric, pending):
+    """pending: the sweep has no tables yet, in which alone a time to a loss stands."""
+    values = common.possible(statistics.mean_interval(group.values(metric).values()), metric)
+    missed = group.missed() if metric in common.UNREACHED else 0
+    if pending and metric in common.UNREACHED:
+        return "not worked out yet"
+    if not values and metric in common.UNREACHED and trained(group.rows) and not aimed(group.rows):
+        return "no target"
     if not values:
-        return "not reached" if metric in common.UNREACHED else "–"
+        return ("not reached" if missed == len(group.rows) else
+                f"not reached in {missed} of {len(group.rows)}") if missed else "–"
     factor, text = (100, lambda v: f"{v:.1f}") if common.is_share(metric) else (1, number)
     sign = " %" if factor == 100 else ""
     span = "" if values.low is None else f" [{text(factor * values.low)}, {text(factor * values.high)}]"
     seeds = f"n={values.n}" + (f" of {len(group.rows)}" if values.n < len(group.rows) else "")
+    seeds += f", not reached in {missed} of {len(group.rows)}" if missed else ""
     return f"{text(factor * values.value)}{sign}{span} {seeds}"
 
 

@@ -2,9 +2,11 @@
 import math
 
 from . import common, statistics
-from .reading import numbers
+from .reading import aimed, missed, numbers, trained
 from .sheet import number
 from .sweep_figures import label_of, metric_of, values_of
+
+MOST_NAMED = 6  # combinations that missed a target
 
 
 def within(interval, text=number, unit=""):
@@ -21,6 +23,10 @@ def percent(value):
     return f"{100 * value:.1f}"
 
 
+def equal(a, b):
+    return abs(a - b) <= 1e-9 * abs(b)
+
+
 def speeds(run):
     means = {name: statistics.mean(numbers(run.by_protocol[name], "tokens_per_s").values()) for name in run.shown}
     return sorted(means.items(), key=lambda pair: -pair[1])
@@ -30,25 +36,32 @@ def fastest(run):
     order = speeds(run)
     first, speed = order[0]
     rows = {name: numbers(run.by_protocol[name], "tokens_per_s") for name in run.shown}
-    out = [f"{first} has the highest mean throughput, {number(speed)} tokens/s over {len(rows[first])} "
-           f"seed{'s' if len(rows[first]) > 1 else ''}."]
+    same = [name for name, value in order if equal(value, speed)]
+    over = f"{number(speed)} tokens/s over {len(rows[first])} seed{'s' if len(rows[first]) > 1 else ''}"
+    if len(same) > 1:
+        out = [f"{common.join_names(same)} have the same mean throughput, {over}" + (
+            "." if len(same) == len(order) else ": no other row has more.")]
+        order = order[:1] + order[len(same):]
+    else:
+        out = [f"{first} has the highest mean throughput, {over}."]
+    it = "It" if len(same) == 1 else first
     compared = [run.baseline] + ([order[1][0]] if len(order) > 1 and order[1][0] != run.baseline else [])
     for other in compared:
-        if other == first or other not in rows:
+        if other in same or other not in rows:
             continue
         ratio = statistics.ratio_interval(rows[first], rows[other])
         what = f"the baseline {other}" if other == run.baseline else f"the second, {other}"
         if ratio is None:
-            out.append(f"It shares no seed with {what}.")
+            out.append(f"{it} shares no seed with {what}.")
         elif ratio.low is None:
-            out.append(f"It makes {three(ratio.value)} times the tokens/s of {what} in the one seed that both ran: "
+            out.append(f"{it} makes {three(ratio.value)} times the tokens/s of {what} in the one seed that both ran: "
                        "no interval, so this is no law.")
         elif ratio.excludes(1):
-            out.append(f"It makes {three(ratio.value)} times the tokens/s of {what} {within(ratio, three)}.")
+            out.append(f"{it} makes {three(ratio.value)} times the tokens/s of {what} {within(ratio, three)}.")
         else:
-            out.append(f"It is not told apart from {what}: ratio {three(ratio.value)} {within(ratio, three)}.")
-    if first == run.baseline:
-        out.append("It is the baseline itself.")
+            out.append(f"{it} is not told apart from {what}: ratio {three(ratio.value)} {within(ratio, three)}.")
+    if run.baseline in same:
+        out.append("It is the baseline itself." if len(same) == 1 else f"{run.baseline} is the baseline.")
     return " ".join(out)
 
 
@@ -57,7 +70,7 @@ def productive(run):
     names = [first] + [run.baseline] * (run.baseline != first and run.baseline in run.shown)
     said = []
     for name in names:
-        interval = statistics.mean_interval(numbers(run.by_protocol[name], "goodput").values())
+        interval = common.possible(statistics.mean_interval(numbers(run.by_protocol[name], "goodput").values()), "goodput")
         said.append(f"{percent(interval.value)} % in {name} {within(interval, percent, ' %')}")
     text = f"Goodput, the productive share of all chip-seconds: {common.join_names(said)}."
     if run.scenario["protocols"].get(first, {}).get("learner_waits") == "never":
@@ -69,27 +82,51 @@ def productive(run):
 
 
 def to_target(run):
-    if not run.curves:
+    if not trained(run.rows):
         return "Nothing was trained: there is no loss and no time to a target."
-    hours = {name: numbers(run.by_protocol[name], "time_to_loss_s") for name in run.curves}
-    reached = {name: found for name, found in hours.items() if found}
-    missed = [name for name in hours if name not in reached]
-    if not reached:
-        return "No trained row reached the target loss by the end of its run."
-    first = min(reached, key=lambda name: statistics.mean(reached[name].values()))
-    targets = {row["target_loss"] for row in run.rows if isinstance(row.get("target_loss"), (int, float))}
+    rows = {name: aimed(run.by_protocol[name]) for name in run.shown}
+    rows = {name: mine for name, mine in rows.items() if mine}
+    if not rows:
+        return f"There is no target, since the baseline {run.baseline} has no final loss."
+    hours = {name: {seed: s / 3600 for seed, s in numbers(mine, "time_to_loss_s").items()} for name, mine in rows.items()}
+    whole = sorted((name for name in rows if len(hours[name]) == len(rows[name])),
+                   key=lambda name: statistics.mean(hours[name].values()))
+    partly = [name for name in rows if hours[name] and name not in whole]
+    never = [name for name in rows if not hours[name]]
+    targets = {row["target_loss"] for mine in rows.values() for row in mine}
     goal = f"The target loss of {min(targets):.3f} nats per byte" if len(targets) == 1 else "The target loss of each seed"
-    out = [f"{goal} is reached first by {first}, after {three(statistics.mean(reached[first].values()) / 3600)} h."]
-    if first != run.baseline and run.baseline in reached:
-        sooner = statistics.ratio_interval(reached[run.baseline], reached[first])
-        if sooner and (sooner.low is None or sooner.excludes(1)):
-            out.append(f"That is {three(sooner.value)} times sooner than {run.baseline} {within(sooner, three)}.")
-        elif sooner:
-            out.append(f"It is not told apart from {run.baseline}: {three(sooner.value)} times {within(sooner, three)}.")
-    if missed:
-        out.append(f"Not reached by the end of their runs: {common.join_names(missed)}.")
+    out = first_there(run, goal, whole, hours) if whole else [
+        f"{goal} was not reached in all seeds by any row." if partly else "No trained row reached the target loss by the end "
+        "of its run."]
+    if partly:
+        said = [f"{name} in {common.seeds_of(len(hours[name]), len(rows[name]))} (mean of "
+                f"{'those' if len(hours[name]) > 1 else 'that one'} {three(statistics.mean(hours[name].values()))} h)"
+                for name in partly]
+        out.append(f"Reached in some seeds only, so not ranked: {common.join_names(said)}.")
+    if never and (whole or partly):
+        out.append(f"Not reached by the end of their runs: {common.join_names(never)}.")
     out.append("Read times to a loss as ratios between rows only: a small model stands for the large one.")
     return " ".join(out)
+
+
+def first_there(run, goal, whole, hours):
+    """Of the rows that reached it in all seeds, the earliest first."""
+    mean = statistics.mean(hours[whole[0]].values())
+    same = [name for name in whole if equal(statistics.mean(hours[name].values()), mean)]
+    seeds = len(hours[whole[0]])
+    out = [f"{goal} is reached first by {common.join_names(same)}, after {three(mean)} h"
+           f"{' in the one trained seed' if seeds == 1 else f' (mean of all {seeds} seeds)'}."]
+    it = "That" if len(same) == 1 else f"For {same[0]} that"
+    if run.baseline in same or run.baseline not in hours:
+        return out
+    if run.baseline not in whole:
+        return out + [f"The baseline {run.baseline} did not reach it in every seed, so there is no ratio to it."]
+    sooner = statistics.ratio_interval(hours[run.baseline], hours[same[0]])
+    if sooner and (sooner.low is None or sooner.excludes(1)):
+        out.append(f"{it} is {three(sooner.value)} times sooner than {run.baseline} {within(sooner, three)}.")
+    elif sooner:
+        out.append(f"{it} is not told apart from {run.baseline}: {three(sooner.value)} times {within(sooner, three)}.")
+    return out
 
 
 def final_losses(run):
@@ -130,9 +167,12 @@ def claims(run):
         return None
     if not run.comparison.get("expect_applied", True):
         return "The scenario's own claims (expect) were not applied."
-    missed = [f"{claim['protocol']} {claim['metric']}" for claim in expect if claim.get("verdict") != "met"]
-    return f"All {len(expect)} claims of the scenario (expect) were met." if not missed else \
-        f"Of {len(expect)} claims of the scenario (expect) were not met: {', '.join(missed)}."
+    unmet = [f"{claim['protocol']} {claim['metric']}" for claim in expect if claim.get("verdict") != "met"]
+    if not unmet:
+        return f"All {len(expect)} claims of the scenario (expect) were met." if len(expect) > 1 else \
+            "The one claim of the scenario (expect) was met."
+    return (f"{len(unmet)} of {len(expect)} claim{'s' if len(expect) > 1 else ''} of the scenario (expect) "
+            f"{'were' if len(unmet) > 1 else 'was'} not met: {', '.join(unmet)}.")
 
 
 def books(run):
@@ -164,9 +204,10 @@ def of_sweep(sweep):
     low_is_good = "loss" in metric or metric.endswith(("_usd", "_kwh", "_bytes")) or metric == "wan.bytes"
     scored = [(label_of(g.protocol, g.point, told), g, statistics.mean_interval(g.values(metric).values()))
               for g in sweep.groups]
-    partly = sum(metric in common.UNREACHED and (s[2] is None or s[2].n < len(s[1].rows)) for s in scored)
+    partly = [s for s in scored if metric in common.UNREACHED and (s[2] is None or s[2].n < len(s[1].rows))]
     if partly:
         scored = [s for s in scored if s[2] and s[2].n == len(s[1].rows)]
+    scored = [(label, group, common.possible(interval, metric)) for label, group, interval in scored]
     scored = sorted((s for s in scored if s[2]), key=lambda s: s[2].value if low_is_good else -s[2].value)
     text = percent if common.is_share(metric) else number
     unit = " %" if common.is_share(metric) else f" {common.unit_of(metric)}".rstrip()
@@ -182,8 +223,13 @@ def of_sweep(sweep):
                    f"{text(last[2].value)}{unit} {within(last[2], text, unit)}."
                    + tied(scored))
     if partly:
-        out.append(f"Not every seed reached the target loss in {partly} of {len(sweep.groups)} combinations, which are left out "
-                   "here: a mean over those that did would flatter them.")
+        which = [f"{label}: not reached in {group.missed()} of {len(group.rows)}" for label, group, _ in partly
+                 if group.missed()]
+        more = f"; and {len(which) - MOST_NAMED} more" if len(which) > MOST_NAMED else ""
+        out.append(f"Not every seed reached the target loss in {len(partly)} of {len(sweep.groups)} combinations, which are not "
+                   "ranked here: a mean over those that did would flatter them"
+                   + (f" ({'; '.join(which[:MOST_NAMED])}{more})." if which else "."))
+    out += on_targets(sweep, metric)
     out += by_pairs(sweep, metric, name, told)
     rows = {}
     for group in sweep.groups:
@@ -191,8 +237,21 @@ def of_sweep(sweep):
     return [sentence for sentence in (*out, ends(rows)) if sentence]
 
 
+def on_targets(sweep, metric):
+    """Where the table asks for times to a loss, and there are none."""
+    asked = [cell for cell in (sweep.design.get("table") or {}).get("cells") or [] if cell in common.UNREACHED]
+    if not asked or metric in asked or not trained(sweep.rows):
+        return []
+    if sweep.pending:
+        return ["Times and costs to the target loss are not worked out yet: they stand in the tables of a finished sweep."]
+    if not aimed(sweep.rows):
+        return ["There is no target loss, since the baseline has no final loss."]
+    lost = len(missed(sweep.rows))
+    return [f"The target loss was not reached in {lost} of {len(aimed(sweep.rows))} trained points."] if lost else []
+
+
 def tied(scored):
-    same = sum(abs(s[2].value - scored[0][2].value) <= 1e-9 * abs(scored[0][2].value) for s in scored) - 1
+    same = sum(equal(s[2].value, scored[0][2].value) for s in scored) - 1
     return f" {same} other{'s have' if same > 1 else ' has'} the same value as the first." if 0 < same < len(scored) - 1 \
         else ""
 
@@ -202,7 +261,8 @@ def by_pairs(sweep, metric, name, told):
     out = []
     for protocol in sweep.protocols:
         found = [statistics.of_json((g.paired["metrics"].get(metric) or {}).get("ratio")) for g in sweep.groups
-                 if g.protocol == protocol and g.paired and protocol != sweep.baseline]
+                 if g.protocol == protocol and g.paired and protocol != sweep.baseline
+                 and not (metric in common.UNREACHED and g.missed())]
         found = [f for f in found if f and math.isfinite(f.value)]
         if not found:
             continue

@@ -1,0 +1,84 @@
+"""What the rows of a run cost, and what the money that no useful step took went to."""
+from . import common, statistics
+from .reading import aimed, numbers, trained
+from .sheet import number
+from .verdict import three, within
+
+LOST = "cost.lost_usd."
+
+
+def has_costs(run):
+    return any(row.get(key) is not None for row in run.rows for key in ("cost_usd", "energy_kwh"))
+
+
+def mean(rows, metric):
+    return statistics.mean(numbers(rows, metric).values())
+
+
+def share_of(part, whole):
+    return f"{number(part)} ({100 * part / whole:.1f} %)" if part is not None and whole else number(part)
+
+
+def to_target(rows):
+    """Money until the target loss, and how many seeds missed it."""
+    goals = aimed(rows)
+    if not goals:
+        return "no target" if trained(rows) else "not trained"
+    reached = [row for row in goals if row.get("time_to_loss_s") is not None]
+    usd = mean(reached, "cost_to_loss_usd")
+    if not reached:
+        return "not reached"
+    if len(reached) == len(goals):
+        return number(usd)
+    return f"{number(usd)}, not reached in {len(goals) - len(reached)} of {len(goals)}"
+
+
+def tables(run):
+    """[(title, columns, rows)]; none for a run without prices and powers."""
+    if not has_costs(run):
+        return []
+    with_target = trained(run.rows)
+    columns = ["protocol", "cost, USD", "× base", "chips, USD", "wide area, USD", "wasted, USD", "energy, kWh",
+               "USD per 1e9 tokens", *(["to the target, USD"] if with_target else []), "seeds"]
+    out = []
+    for name in run.shown:
+        rows = run.by_protocol[name]
+        cost = mean(rows, "cost_usd")
+        ratio = statistics.of_json(run.comparison["protocols"][name].get("cost_ratio_at_equal_tokens"))
+        times = "base" if name == run.baseline else "–" if not ratio else f"{three(ratio.value)} {within(ratio, three)}"
+        out.append([name, number(cost), times, number(mean(rows, "cost.chips_usd")),
+                    share_of(mean(rows, "cost.wan_usd"), cost), share_of(mean(rows, "wasted_cost_usd"), cost),
+                    number(mean(rows, "energy_kwh")), number(mean(rows, "cost_usd_per_1e9_tokens")),
+                    *([to_target(rows)] if with_target else []), len(rows)])
+    return [("Money", columns, out), *by_cause(run)]
+
+
+def by_cause(run):
+    known = [name for name in run.shown if mean(run.by_protocol[name], "cost.productive_usd") is not None]
+    parts = ["cost.productive_usd", *(key for key in run.rows[0] if key.startswith(LOST)), "cost.wan_usd"]
+    used = [key for key in parts if any(mean(run.by_protocol[name], key) for name in known)]
+    words = {"cost.productive_usd": "productive", "cost.wan_usd": "wide area"}
+    titles = [words.get(key, key.removeprefix(LOST).replace("_", " ")) for key in used]
+    rows = []
+    for name in known:
+        cost = mean(run.by_protocol[name], "cost_usd")
+        rows.append([name, *(share_of(mean(run.by_protocol[name], key) or 0, cost) for key in used), number(cost)])
+    return [("Where the money went, by cause (USD)", ["protocol", *titles, "cost"], rows)] if rows else []
+
+
+def notes(run):
+    if not has_costs(run):
+        return []
+    prices = run.scenario.get("prices") or {}
+    spot = prices.get("pricing") == "spot"
+    key = "usd_per_chip_hour_spot" if spot else "usd_per_chip_hour"
+    asked = {name: island[key] for name, island in run.scenario["islands"].items() if island.get(key) is not None}
+    chips = ", ".join(f"{name} {usd:g}" for name, usd in list(asked.items())[:12]) or "none"
+    text = (f"Money: means over the seeds; cost = chips (all allocated chip-hours × their {'spot' if spot else 'on-demand'} "
+            f"price) + wide area (bytes that leave a region, at {prices.get('wan_usd_per_gib', 0):g} USD a GiB). Wasted: "
+            "chip-hours that were not productive, by cause below, × the price of those chips; the wide area is apart from "
+            "it. × base: cost at equal tokens, paired by seed.")
+    text += f" USD a chip-hour: {chips}." if asked else " The price of a chip-hour is that of the device's catalog entry."
+    assumed = [key for key in run.comparison.get("calibrated_keys", []) if "usd" in key or key.startswith("/prices")]
+    text += f" Assumed, not quoted for this job: {', '.join(assumed)}." if assumed else ""
+    return [text + " Energy is that of chips alone. Prices are inputs: no discount, host, storage or staff is in them."]
