@@ -2,7 +2,7 @@
 from . import common, statistics
 from .reading import aimed, numbers, trained
 from .sheet import number
-from .verdict import three, within
+from .verdict import three
 
 LOST = "cost.lost_usd."
 
@@ -16,7 +16,7 @@ def mean(rows, metric):
 
 
 def share_of(part, whole):
-    return f"{number(part)} ({100 * part / whole:.1f} %)" if part is not None and whole else number(part)
+    return f"{number(part)} ({100 * part / whole:.1f} %)" if part and whole else number(part)
 
 
 def to_target(rows):
@@ -38,32 +38,38 @@ def tables(run):
     if not has_costs(run):
         return []
     with_target = trained(run.rows)
-    columns = ["protocol", "cost, USD", "× base", "chips, USD", "wide area, USD", "wasted, USD", "energy, kWh",
-               "USD per 1e9 tokens", *(["to the target, USD"] if with_target else []), "seeds"]
+    columns = ["protocol", "cost, USD", "× base", "wasted, USD", "energy, kWh", "USD per Gtoken",
+               *(["to target, USD"] if with_target else [])]
     out = []
     for name in run.shown:
         rows = run.by_protocol[name]
         cost = mean(rows, "cost_usd")
-        ratio = statistics.of_json(run.comparison["protocols"][name].get("cost_ratio_at_equal_tokens"))
-        times = "base" if name == run.baseline else "–" if not ratio else f"{three(ratio.value)} {within(ratio, three)}"
-        out.append([name, number(cost), times, number(mean(rows, "cost.chips_usd")),
-                    share_of(mean(rows, "cost.wan_usd"), cost), share_of(mean(rows, "wasted_cost_usd"), cost),
+        out.append([name, number(cost), times_base(run, name), share_of(mean(rows, "wasted_cost_usd"), cost),
                     number(mean(rows, "energy_kwh")), number(mean(rows, "cost_usd_per_1e9_tokens")),
-                    *([to_target(rows)] if with_target else []), len(rows)])
+                    *([to_target(rows)] if with_target else [])])
     return [("Money", columns, out), *by_cause(run)]
 
 
+def times_base(run, name):
+    ratio = statistics.of_json(run.comparison["protocols"][name].get("cost_ratio_at_equal_tokens"))
+    if ratio is None or name == run.baseline:
+        return "–" if ratio is None else "base"
+    return three(ratio.value) + (f" [{three(ratio.low)}, {three(ratio.high)}]" if ratio.low is not None else " n = 1")
+
+
 def by_cause(run):
+    """A line a cause, a column a row of the scenario: there are more causes than rows."""
     known = [name for name in run.shown if mean(run.by_protocol[name], "cost.productive_usd") is not None]
     parts = ["cost.productive_usd", *(key for key in run.rows[0] if key.startswith(LOST)), "cost.wan_usd"]
     used = [key for key in parts if any(mean(run.by_protocol[name], key) for name in known)]
     words = {"cost.productive_usd": "productive", "cost.wan_usd": "wide area"}
-    titles = [words.get(key, key.removeprefix(LOST).replace("_", " ")) for key in used]
-    rows = []
-    for name in known:
-        cost = mean(run.by_protocol[name], "cost_usd")
-        rows.append([name, *(share_of(mean(run.by_protocol[name], key) or 0, cost) for key in used), number(cost)])
-    return [("Where the money went, by cause (USD)", ["protocol", *titles, "cost"], rows)] if rows else []
+    costs = {name: mean(run.by_protocol[name], "cost_usd") for name in known}
+    words |= {key: "wasted: " + key.removeprefix(LOST + "wasted_").removeprefix(LOST).replace("_", " ") for key in used
+              if key.startswith(LOST)}
+    lines = [[words[key],
+              *(share_of(mean(run.by_protocol[name], key) or 0, costs[name]) for name in known)] for key in used]
+    total = [["cost", *(number(costs[name]) for name in known)]]
+    return [("Where the money went, by cause (USD)", ["cause", *known], lines + total)] if lines else []
 
 
 def notes(run):
@@ -77,7 +83,7 @@ def notes(run):
     text = (f"Money: means over the seeds; cost = chips (all allocated chip-hours × their {'spot' if spot else 'on-demand'} "
             f"price) + wide area (bytes that leave a region, at {prices.get('wan_usd_per_gib', 0):g} USD a GiB). Wasted: "
             "chip-hours that were not productive, by cause below, × the price of those chips; the wide area is apart from "
-            "it. × base: cost at equal tokens, paired by seed.")
+            "it. × base: cost at equal tokens, paired by seed [95 % interval]; a Gtoken is 1e9 net tokens.")
     text += f" USD a chip-hour: {chips}." if asked else " The price of a chip-hour is that of the device's catalog entry."
     assumed = [key for key in run.comparison.get("calibrated_keys", []) if "usd" in key or key.startswith("/prices")]
     text += f" Assumed, not quoted for this job: {', '.join(assumed)}." if assumed else ""

@@ -73,8 +73,8 @@ class Run(Folder):
                 if (summary.get("protocol"), summary.get("seed")) != (row["protocol"], row["seed"]):
                     raise Unusable(f"{path}: is damaged: it is not of {where}")
             if row.get("loss.n") and not self.curves.get(row["protocol"], {}).get(row["seed"]):
-                lack = f"has no loss of {where}" if (self.path / "curves.csv").exists() else "is missing"
-                raise Unusable(f"{self.path}: half a result: curves.csv {lack}, which was trained; run it again")
+                lack = "has no loss" if (self.path / "curves.csv").exists() else "is missing"
+                raise Unusable(f"{self.path}: half a result: curves.csv {lack}, but {where} was trained; run it again")
 
     def _check(self):
         self._check_parts()
@@ -175,7 +175,7 @@ class Sweep(Folder):
             self.notices.append("The tables are not written yet: what is shown was read from runs.jsonl, with points "
                                 "that an earlier design may have left. Times and costs to the target loss are not worked "
                                 "out yet.")
-        if self._damaged:
+        if self._damaged and (self.pending or not manifest.get("complete", True)):
             self.notices.append(f"Damaged lines of runs.jsonl that are left out here: {self._damaged}. The command below runs "
                                 "their points again.")
         if not rows:
