@@ -63,7 +63,7 @@ class Damage(ReportTest):
         self.refuses([folder], "table.csv: of another run: its hash is 01234567, that of the manifest")
         folder = self.copy("ports")
         shutil.copy(made("periods") / "table.csv", folder)
-        self.refuses([folder], "table.csv: of another sweep: runs.jsonl has no point")
+        self.refuses([folder], "table.csv: of another sweep, or runs.jsonl was cut: it has no point")
         folder = self.copy("run")
         path = folder / "diloco/seed-2/summary.json"
         whole = path.read_text(encoding="utf-8")

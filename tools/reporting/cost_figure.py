@@ -1,7 +1,7 @@
 """Cost against the time to the target loss."""
 from . import common, sheet, statistics
 from .common import Figure, NotShown
-from .reading import aimed, numbers
+from .reading import aimed, numbers, trained
 
 COSTS = ("cost_to_loss_usd", "cost_usd", "cost_spot_usd", "wasted_cost_usd", "energy_kwh")
 
@@ -23,6 +23,8 @@ def cost(run):
         rows.append([name, (common.exact(statistics.mean(hours.values())) or "not reached")
                      + (f" (in {partly[name]})" if name in partly else ""),
                      *(common.exact(statistics.mean(numbers(mine, key).values())) for key in known)])
+    if not points and known and trained(run.rows) and not aimed(run.rows):
+        return NotShown("Cost against time to the target loss: there is no target, since the baseline has no final loss.")
     if not points:
         return NotShown("Cost against time to the target loss: not in this run" + (
             ", which has costs but no row that reached its target loss; a trained run that does gives it." if known else

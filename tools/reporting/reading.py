@@ -169,7 +169,8 @@ class Sweep(Folder):
             rows = usable_rows(self.path / "table.csv", self.axes)
             strangers = [row.get("id") for row in rows if row.get("id") not in self._warned]
             if self._warned and len(strangers) > self._damaged:
-                raise Unusable(f"{self.path / 'table.csv'}: of another sweep: runs.jsonl has no point {strangers[0]}")
+                raise Unusable(f"{self.path / 'table.csv'}: of another sweep, or runs.jsonl was cut: "
+                               f"it has no point {strangers[0]}")
         else:
             rows = [record for record in records if record["status"] != "failed"]
             self.notices.append("The tables are not written yet: what is shown was read from runs.jsonl, with points "

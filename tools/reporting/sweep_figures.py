@@ -1,6 +1,7 @@
 """Figures over swept keys: lines against one axis, badput and paired differences of every group, heat maps."""
 from . import common, run_figures, sheet, statistics
 from .common import Figure, NotShown
+from .reading import aimed, trained
 
 BANDWIDTH = ("port_gbps", "up_gbps", "down_gbps", "gbps", "bandwidth_gbps")
 CHIPS = ("chips_total", "chips")
@@ -138,7 +139,9 @@ def time_to_loss(sweep):
     axis = axis_of(sweep, ("sync_period_steps",))
     if sweep.pending:
         return NotShown("Time to the target loss against H: not worked out yet; the finished sweep has it in its tables.")
-    if not axis or not any(isinstance(row.get("target_loss"), (int, float)) for row in sweep.rows):
+    if axis and trained(sweep.rows) and not aimed(sweep.rows):
+        return NotShown("Time to the target loss against H: there is no target, since the baseline has no final loss.")
+    if not axis or not aimed(sweep.rows):
         return NotShown("Time to the target loss against H: it takes a trained sweep with an axis over "
                         "sync_period_steps.")
     lines, left_out = lines_of(sweep, axis)
@@ -148,7 +151,7 @@ def time_to_loss(sweep):
         return [seconds / 3600 for seconds in group.values("time_to_loss_s").values()]
 
     every = [hours for _, groups in lines for group in groups for hours in reached(group)]
-    missed = any(len(reached(group)) < len(group.rows) for _, groups in lines for group in groups)
+    missed = any(group.missed() for _, groups in lines for group in groups)
 
     def draw(width):
         legend = [(look[label].line(), label) for label, _ in lines]
@@ -162,10 +165,10 @@ def time_to_loss(sweep):
             xs, ys = [], []
             for group in groups:
                 hours = reached(group)
-                whole = len(hours) == len(group.rows)
+                whole = hours and not group.missed()
                 xs.append(group.point[axis])
                 ys.append(statistics.mean(hours) if whole else float("nan"))
-                if not whole:
+                if group.missed():
                     high = top * (1.06 + 0.05 * (i % 4))
                     axes.plot([group.point[axis]], [high], color=look[label].colour, marker=look[label].marker,
                               markerfacecolor="none", linestyle="none")
@@ -184,8 +187,8 @@ def time_to_loss(sweep):
         axes.set_ylabel("time to the target loss (h)")
         return page
 
-    rows = [[label, common.exact(group.point[axis]), len(group.rows), len(reached(group)),
-             common.exact(statistics.mean(reached(group))) or "not reached"] for label, groups in lines for group in groups]
+    rows = [[label, common.exact(group.point[axis]), len(aimed(group.rows)), len(reached(group)),
+             common.exact(statistics.mean(reached(group))) or ("not reached" if group.missed() else "not trained")] for label, groups in lines for group in groups]
     return Figure("time-to-loss", "Time to the target loss against H",
                   f"One line a row over {axis}. "
                   + "; ".join(f"{r[0]} at {r[1]}: {r[4]}{' h' if r[3] else ''}" for r in rows) + ".", draw,

@@ -91,13 +91,12 @@ def cell_of(group, metric, pending):
     if not values and metric in common.UNREACHED and trained(group.rows) and not aimed(group.rows):
         return "no target"
     if not values:
-        return ("not reached" if missed == len(group.rows) else
-                f"not reached in {missed} of {len(group.rows)}") if missed else "–"
+        return "not reached" if missed else "–"
     factor, text = (100, lambda v: f"{v:.1f}") if common.is_share(metric) else (1, number)
     sign = " %" if factor == 100 else ""
     span = "" if values.low is None else f" [{text(factor * values.low)}, {text(factor * values.high)}]"
     seeds = f"n={values.n}" + (f" of {len(group.rows)}" if values.n < len(group.rows) else "")
-    seeds += f", not reached in {missed} of {len(group.rows)}" if missed else ""
+    seeds += f", not reached in {missed} of {len(aimed(group.rows))}" if missed else ""
     return f"{text(factor * values.value)}{sign}{span} {seeds}"
 
 

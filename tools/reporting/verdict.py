@@ -204,9 +204,8 @@ def of_sweep(sweep):
     low_is_good = "loss" in metric or metric.endswith(("_usd", "_kwh", "_bytes")) or metric == "wan.bytes"
     scored = [(label_of(g.protocol, g.point, told), g, statistics.mean_interval(g.values(metric).values()))
               for g in sweep.groups]
-    partly = [s for s in scored if metric in common.UNREACHED and (s[2] is None or s[2].n < len(s[1].rows))]
-    if partly:
-        scored = [s for s in scored if s[2] and s[2].n == len(s[1].rows)]
+    partly = [s for s in scored if metric in common.UNREACHED and s[1].missed()]
+    scored = [s for s in scored if s not in partly]
     scored = [(label, group, common.possible(interval, metric)) for label, group, interval in scored]
     scored = sorted((s for s in scored if s[2]), key=lambda s: s[2].value if low_is_good else -s[2].value)
     text = percent if common.is_share(metric) else number
@@ -223,12 +222,11 @@ def of_sweep(sweep):
                    f"{text(last[2].value)}{unit} {within(last[2], text, unit)}."
                    + tied(scored))
     if partly:
-        which = [f"{label}: not reached in {group.missed()} of {len(group.rows)}" for label, group, _ in partly
-                 if group.missed()]
+        which = [f"{label}: not reached in {group.missed()} of {len(aimed(group.rows))}" for label, group, _ in partly]
         more = f"; and {len(which) - MOST_NAMED} more" if len(which) > MOST_NAMED else ""
         out.append(f"Not every seed reached the target loss in {len(partly)} of {len(sweep.groups)} combinations, which are not "
                    "ranked here: a mean over those that did would flatter them"
-                   + (f" ({'; '.join(which[:MOST_NAMED])}{more})." if which else "."))
+                   f" ({'; '.join(which[:MOST_NAMED])}{more}).")
     out += on_targets(sweep, metric)
     out += by_pairs(sweep, metric, name, told)
     rows = {}
