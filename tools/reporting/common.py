@@ -6,7 +6,8 @@ from . import sheet, statistics
 METRICS = {"goodput": ("goodput", "share of chip-seconds"), "compute_utilization": ("compute utilization", "share"),
            "merged_share": ("merged share", "share of the work"), "uptime": ("uptime", "share of time"),
            "hidden_share": ("hidden share", "share of fragments"), "tokens_per_s": ("tokens/s", "tokens/s"),
-           "loss.final": ("final loss", "nats per byte"), "time_to_loss_s": ("time to the target loss", "s"), "tokens_to_loss": ("tokens to the target loss", "tokens"),
+           "loss.final": ("final loss", "nats per byte"), "time_to_loss_s": ("time to the target loss", "s"),
+           "tokens_to_loss": ("tokens to the target loss", "tokens"),
            "cost_to_loss_usd": ("cost to the target loss", "USD")}
 UNREACHED = ("time_to_loss_s", "tokens_to_loss", "cost_to_loss_usd")  # empty where a run ended above its target loss
 UNITS = {"_s": "s", "_h": "h", "_gbps": "Gbit/s", "_bytes": "bytes", "_usd": "USD", "_kwh": "kWh", "_ms": "ms",

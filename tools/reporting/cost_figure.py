@@ -30,13 +30,17 @@ def cost(run):
             ", which has costs but no row that reached its target loss; a trained run that does gives it." if known else
             ": its summaries have no cost; a trained scenario with prices gives it."))
 
+    def open_if(name):
+        return {"markerfacecolor": "none"} if name in partly else {}
+
     def draw(width):
-        page = sheet.Sheet(width, [240], legend=[(look[name].line(), name + (f", in {partly[name]}" if name in partly else "")) for name, _ in points], left=70)
+        legend = [({**look[name].line(), **open_if(name)}, f"{name}, in {partly[name]}" if name in partly else name)
+                  for name, _ in points]
+        page = sheet.Sheet(width, [240], legend=legend, left=70)
         axes = page.axes[0]
         for name, pairs in points:
-            axes.plot([x for x, _ in pairs], [y for _, y in pairs], **{**look[name].line(), "linestyle": "none", "markersize": 7,
-                                                                       **({"markerfacecolor": "none"} if name in partly
-                                                                          else {})})
+            axes.plot([x for x, _ in pairs], [y for _, y in pairs],
+                      **{**look[name].line(), "linestyle": "none", "markersize": 7, **open_if(name)})
         xs = [x for _, pairs in points for x, _ in pairs]
         log = max(xs) > 6 * min(xs)
         if log:

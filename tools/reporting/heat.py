@@ -79,7 +79,8 @@ def heat_map(sweep):
                 axes.add_patch(Rectangle((j, i), 1, 1, facecolor=to_hex(colour), edgecolor=sheet.PAPER, linewidth=1.5))
                 ink = ink_on(*colour[:3])
                 axes.text(j + 0.5, i + 0.33, text_of(value), ha="center", va="center", color=ink, fontsize=10.5)
-                axes.text(j + 0.5, i + 0.72, f"n = {n}" + (f" of {runs}" if n < runs else ""), ha="center", va="center", color=ink, fontsize=10)
+                axes.text(j + 0.5, i + 0.72, f"n = {n}" + (f" of {runs}" if n < runs else ""), ha="center", va="center",
+                          color=ink, fontsize=10)
         axes.set_xlim(0, len(columns))
         axes.set_ylim(len(rows), 0)
         axes.set_xticks([j + 0.5 for j in range(len(columns))], [word(v) for v in columns])

@@ -188,7 +188,8 @@ def time_to_loss(sweep):
         return page
 
     rows = [[label, common.exact(group.point[axis]), len(aimed(group.rows)), len(reached(group)),
-             common.exact(statistics.mean(reached(group))) or ("not reached" if group.missed() else "not trained")] for label, groups in lines for group in groups]
+             common.exact(statistics.mean(reached(group))) or ("not reached" if group.missed() else "not trained")]
+            for label, groups in lines for group in groups]
     return Figure("time-to-loss", "Time to the target loss against H",
                   f"One line a row over {axis}. "
                   + "; ".join(f"{r[0]} at {r[1]}: {r[4]}{' h' if r[3] else ''}" for r in rows) + ".", draw,
