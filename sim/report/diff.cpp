@@ -213,8 +213,8 @@ std::string change_line(const ChangedMetric& change) {
   const Interval& d = change.difference;
   if (d.n == 0) return nulls;
   const std::string interval =
-      d.low && d.high ? fmt::format("[{:.4g} {:.4g}]", *d.low, *d.high) : "";
-  return fmt::format("  {:<37} {:>10.5g} {:>10.5g} {:>9.3g} {:<19} {:>8}\n", change.metric,
+      d.low && d.high ? fmt::format("[{:.3g} {:.3g}]", *d.low, *d.high) : "";
+  return fmt::format(" {:<36} {:>10.5g} {:>10.5g} {:>9.3g} {:<19} {:>8}\n", change.metric,
                      change.a, change.b, d.mean, interval, relative_text(change)) +
          nulls;
 }
@@ -255,8 +255,8 @@ std::string diff_text(const Numbers& a, const Numbers& b) {
   text = wrapped_sentence("a: " + a.label) + wrapped_sentence("b: " + b.label) + text;
   if (rows.empty()) return text + "no number differs\n";
   text +=
-      fmt::format("{:<39} {:>10} {:>10} {:>9} {:<19} {:>8}\n",
-                  "means over seeds; b - a paired by seed", "a", "b", "b - a", "[95 %]", "of |a|");
+      fmt::format("{:<37} {:>10} {:>10} {:>9} {:<19} {:>8}\n",
+                  "means; b - a paired by seed", "a", "b", "b - a", "[95 %]", "of |a|");
   for (const ChangedRow& row : rows)
     text += row_text(row);
   return text;
