@@ -1,11 +1,16 @@
 """Reports in a headless Chromium: nothing asked of any host, nothing empty, nothing cut off, nothing too pale or small."""
 import json
+import socket
 import unittest
 
 import folders
 from folders import EVIL, FOLDER, ReportTest, made, page
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+
+# Selenium asks for its driver by the name localhost, which a bare Debian without /etc/hosts does not know.
+ADDRESSES = socket.getaddrinfo
+socket.getaddrinfo = lambda host, *more, **named: ADDRESSES("127.0.0.1" if host == "localhost" else host, *more, **named)
 
 FIGURES = """
 return [...document.querySelectorAll('figure')].map(figure => {
