@@ -8,6 +8,7 @@ from folders import EVIL, FOLDER, ReportTest, made, page
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
+
 def knows_localhost():
     """Driver and browser find each other by that name; a bare chroot has no /etc/hosts."""
     try:
