@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -309,7 +310,7 @@ class Refusals(SlurmTest):
         name = self.write()
         python = self.folder / "python"
         python.mkdir()
-        (python / "python3").symlink_to(shutil.which("python3"))
+        (python / "python3").symlink_to(pathlib.Path(sys.executable).resolve())  # python3 of PATH may be a script
         errors = self.tool(name, "--out", "out", expect=2, environment={**os.environ, "PATH": str(python)}).stderr
         self.assertIn("sbatch is not installed here (Debian: package slurm-client)", errors)
 
