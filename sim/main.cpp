@@ -1,5 +1,6 @@
 // The command line. Everything that decides anything is in sim/run.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/format.h>
 #include <functional>
 #include <map>
@@ -12,6 +13,7 @@
 #include "sim/run/solve.hpp"
 #include "sim/run/sweep.hpp"
 #include "sim/run/timeline_command.hpp"
+#include "sim/scenario/text.hpp"
 
 namespace {
 
@@ -389,6 +391,18 @@ void add_commands(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
   });
 }
 
+// CLI11 takes an unknown first word for a stray argument, or answers --help as if it were not there.
+void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::vector<std::string> known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    known.push_back(command->get_name());
+  if (std::find(known.begin(), known.end(), argv[1]) != known.end()) return;
+  throw BadInput("skerry", "",
+                 fmt::format("found the command '{}', allowed {}{}", argv[1],
+                             skerry::reader::join(known), skerry::reader::did_you_mean(argv[1], known)));
+}
+
 int run_program(int argc, char** argv) {
   CLI::App app;
   app.require_subcommand(0, 1);
@@ -404,6 +418,7 @@ int run_program(int argc, char** argv) {
   add_timeline_command(app, typed, chosen);
   add_export_command(app, typed, chosen);
   add_sweep_command(app, typed, chosen);
+  refuse_unknown_command(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

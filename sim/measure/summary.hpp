@@ -27,7 +27,7 @@ struct Share {
 };
 
 struct Summary {
-  std::string protocol, preset, status;  // status: ok, not_reached, diverged, time_cap, failed
+  std::string protocol, preset, status;  // status: ok, diverged, time_cap, failed
   std::uint64_t seed = 0;
   double simulated_s = 0;
   double tokens = 0;           // net: steps that count

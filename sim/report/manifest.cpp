@@ -16,9 +16,8 @@ std::string build_commit() {
 }
 
 std::string version_text() {
-  return fmt::format("skerry {} (commit {}), SimGrid {}, Eigen {}, oneTBB {}, compiler {}",
-                     SKERRY_VERSION, kCommit, SKERRY_SIMGRID, SKERRY_EIGEN, SKERRY_TBB,
-                     __VERSION__);
+  return fmt::format("skerry {} (commit {}), SimGrid {}, oneTBB {}, compiler {}",
+                     SKERRY_VERSION, kCommit, SKERRY_SIMGRID, SKERRY_TBB, __VERSION__);
 }
 
 std::string manifest_to_json(const Manifest& manifest) {
@@ -41,7 +40,6 @@ std::string manifest_to_json(const Manifest& manifest) {
   out["commit"] = kCommit;
   out["versions"] = {{"skerry", SKERRY_VERSION},
                      {"simgrid", SKERRY_SIMGRID},
-                     {"eigen", SKERRY_EIGEN},
                      {"onetbb", SKERRY_TBB},
                      {"compiler", __VERSION__}};
   out["wall_s"] = Json::object();

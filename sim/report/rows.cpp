@@ -62,7 +62,6 @@ void count(const std::vector<const RunRecord*>& runs, Row& row) {
     if (run == nullptr) continue;
     row.seeds += 1;
     row.capped += run->summary.status == "time_cap" ? 1 : 0;
-    row.not_reached += run->summary.status == "not_reached" ? 1 : 0;
     row.diverged += run->summary.status == "diverged" ? 1 : 0;
     row.trained += final_loss(*run) ? 1 : 0;
   }

@@ -15,7 +15,7 @@ struct Row {
   int index = 0;  // into Scenario::protocols
   bool baseline = false;
   int seeds = 0;  // runs that ended; the means below are over these
-  int failed = 0, capped = 0, not_reached = 0, diverged = 0;
+  int failed = 0, capped = 0, diverged = 0;
   double simulated_s = 0, tokens = 0, tokens_per_s = 0, goodput = 0;
   double wan_share = 0;    // exposed_communication of all chip-seconds
   double wait_share = 0;   // straggler_wait and waiting_for_quorum

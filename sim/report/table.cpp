@@ -161,8 +161,6 @@ std::string shortfall(const Scenario& s, const Row& row) {
                     : "";
   say(row.capped,
       fmt::format("stopped by the time cap at {:.1f} h{}", row.simulated_s / 3600, share));
-  say(row.not_reached,
-      fmt::format("did not reach their end, {:.1f} h{}", row.simulated_s / 3600, share));
   say(row.diverged, "diverged in training: no loss");
   say(row.failed, "failed");
   return out;

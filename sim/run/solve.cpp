@@ -156,8 +156,8 @@ class Solver {
     }
     if (!metric.value) {
       throw CannotGoOn(report_.metric +
-                       " is null there: this row or a run with faults has no such number, or "
-                       "the run is too short");
+                       " is null: some rows, runs with faults and runs that are too short do not "
+                       "have it");
     }
     if (pwrite(task.answer, &*metric.value, sizeof(double), 0) != sizeof(double)) {
       throw std::runtime_error("the result cannot be handed over");

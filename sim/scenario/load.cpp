@@ -116,8 +116,7 @@ Loaded load_scenario(const std::string& path, const LoadOptions& options) {
 Loaded load_scenario_text(const std::string& text, const std::string& label,
                           const std::string& folder, const LoadOptions& options) {
   Json written = reader::parse_strict(text, label);
-  for (const Setting& setting : options.settings)
-    reader::apply_setting(written, setting);
+  reader::apply_settings(written, options.settings);
   Binder binder{options, label, folder, {}, {}, {}, {}, {}};
   reader::Resolution first{label, {}};
   binder.document = reader::resolve(reader::scenario_spec(), written, "", first);

@@ -136,4 +136,16 @@ void apply_setting(Json& document, const Setting& setting) {
   put(scenario_spec(), document, parts, 0, "", value_of(setting));
 }
 
+void apply_settings(Json& document, const std::vector<Setting>& settings) {
+  std::vector<Json::json_pointer> done;
+  for (const Setting& setting : settings) {
+    apply_setting(document, setting);
+    for (const Json::json_pointer& earlier : done) {
+      if (document.contains(earlier)) continue;
+      refuse(earlier.to_string(), "found " + setting.pointer + " after it, which takes it away, allowed one of them");
+    }
+    done.emplace_back(setting.pointer);
+  }
+}
+
 }  // namespace skerry::reader

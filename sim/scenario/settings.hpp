@@ -11,6 +11,10 @@ namespace skerry::reader {
 // same duration is replaced. Throws BadInput("--set", pointer, …).
 void apply_setting(Json& document, const Setting& setting);
 
+// All of them in turn. Of two for one key the later one wins, as on any command line. One that a
+// later one took away, since the keys exclude each other or it set what is around, is refused.
+void apply_settings(Json& document, const std::vector<Setting>& settings);
+
 // A node below `node` by one part of a pointer, for pointers without a document
 // ("/protocols/*/quorum"); null when there is none. `field` gets the field when it is an object's.
 const Node* step_into(const Node& node, const std::string& part, const Field** field);

@@ -189,8 +189,7 @@ std::vector<Knob> knobs_of(const std::string& text, const std::string& label,
                            const std::vector<Setting>& settings, const Loaded& loaded,
                            const std::vector<std::string>& pointers) {
   Json written = reader::parse_strict(text, label);
-  for (const Setting& setting : settings)
-    reader::apply_setting(written, setting);
+  reader::apply_settings(written, settings);
   const Json resolved = reader::parse_strict(loaded.resolved_json, label);
   std::vector<Knob> out;
   std::vector<std::vector<std::string>> met;

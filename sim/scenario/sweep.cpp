@@ -91,8 +91,7 @@ void read_scenario(Reading& r, const std::string& folder, const std::vector<Sett
                                 "scenario/1");
     }
   }
-  for (const Setting& setting : settings)
-    apply_setting(r.scenario, setting);
+  apply_settings(r.scenario, settings);
   const bool rows = r.scenario.is_object() && r.scenario.contains("protocols") &&
                     r.scenario["protocols"].is_object() && !r.scenario["protocols"].empty();
   if (!rows) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "sim/train/causality.hpp"
@@ -107,6 +109,7 @@ class Planner {
   std::vector<int> current_;  // life of each learner, kAway between leaving and copy
   std::map<Key, Open> open_;
   std::map<Key, int> versions_;  // index of the round that made it
+  std::set<std::tuple<int, int, int, std::int64_t>> overwritten_;  // learner, life, fragment, clock
   std::size_t order_ = 0;
 };
 
@@ -201,6 +204,9 @@ void Planner::overwrite(const fact::Overwrite& f) {
       refuse("an overwrite before its outer step: " + round_name(f.fragment, f.clock));
     }
     round = version->second;
+  }
+  if (!overwritten_.emplace(f.learner, current_[at(f.learner)], f.fragment, f.clock).second) {
+    refuse("two overwrites of " + name(f.learner) + " with " + round_name(f.fragment, f.clock));
   }
   life(f.learner, "an overwrite")
       .commands.push_back({f.t, f.step, order_, Op::kOverwrite, round, f.fragment, 0});

@@ -24,6 +24,12 @@ class CommandLine(ProgramTest):
                 self.assertNotEqual(self.skerry(*words, expect=2).stderr, "")
                 self.assertEqual([path.name for path in self.folder.iterdir()], [name])
 
+    def test_an_unknown_command_is_named_with_its_nearest(self):
+        for words in (["swep"], ["swep", "--help"], ["swep", "a.json", "--out", "x"]):
+            errors = self.skerry(*words, expect=2).stderr
+            self.assertIn("found the command 'swep', allowed run, ", errors)
+            self.assertIn("did you mean 'sweep'?", errors)
+
     def test_explain_and_schema(self):
         self.assertIn("quorum", self.skerry("explain", "/protocols/*/quorum").stdout)
         self.assertIn("properties", json.loads(self.skerry("schema").stdout))

@@ -8,7 +8,7 @@ ORDER = ["kernels", "sim/base", "sim/scenario", "sim/cost", "sim/tape", "sim/fau
          "sim/net", "sim/protocols", "sim/measure", "sim/train", "sim/report", "sim/run", "sim"]
 CONFINED = [
     (r"^(simgrid|xbt)/", {"sim/engine", "sim/net"}),
-    (r"^(Eigen|tbb|oneapi)/", {"kernels"}),
+    (r"^(tbb|oneapi)/", {"kernels"}),
     (r"^nlohmann/", {"sim/scenario", "sim/report"}),
     (r"^(thread|future|mutex|condition_variable)$", {"kernels"}),
     (r"^(ctime|sys/time\.h|time\.h)$", {"sim/run"}),

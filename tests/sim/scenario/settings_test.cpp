@@ -60,6 +60,26 @@ TEST_CASE("a setting takes the place of a key that excludes it, a default of a r
   CHECK(has(refusal(document), "target_loss"));  // in one file it stays a contradiction
 }
 
+TEST_CASE("a setting that a later one takes away is refused; of two for one key the later one wins") {
+  Json document = base();
+  document["training"] = {{"model", "quick"}};
+  const auto refused = [&](std::vector<Setting> settings, const std::string& lost) {
+    try {
+      load(document, set(std::move(settings)));
+    } catch (const BadInput& error) {
+      return std::string(error.what()).starts_with("--set: " + lost + ": found ");
+    }
+    return false;
+  };
+  CHECK(refused({{"/training/target_loss", "3"}, {"/training/target_loss_over_baseline", "0.1"}},
+                "/training/target_loss"));
+  CHECK(refused({{"/stop/max_simulated_h", "3"}, {"/stop/max_simulated_min", "1"}},
+                "/stop/max_simulated_h"));
+  CHECK(refused({{"/training/seeds", "2"}, {"/training", R"({"model": "quick"})"}}, "/training/seeds"));
+  CHECK(load(document, set({{"/training/target_loss", "3"}, {"/training/target_loss", "2"}}))
+            .scenario.training.target_loss == 2.0);
+}
+
 TEST_CASE("whole objects, new map entries, array entries and short forms") {
   Json document = base();
   CHECK(load(document, set({{"/protocols/x", R"({"preset": "diloco"})"}}))

@@ -266,6 +266,11 @@ TEST_CASE("tapes that do not fit together are refused") {
   refused(fresh().steps(0, 1, 1).pull(0, 0, 1, 2).merge(0, 1, 1));        // step 2 not done
   refused(fresh().steps(0, 1, 1).pull(0, 0, 1, 1).merge(0, 1, 2));        // a pull is missing
   refused(fresh().overwrite(0, 0, 3, 0));                                 // no such version
+  const auto merged = [&] {
+    return fresh().steps(0, 1, 1).pull(0, 0, 1, 1).merge(0, 1, 1).overwrite(0, 0, 1, 1);
+  };
+  CHECK_NOTHROW(replay_on(s, merged()));
+  refused(merged().overwrite(0, 0, 1, 1));                                // the same twice
   refused(fresh().leave(0).pull(0, 0, 1, 0));                             // pull from nowhere
   refused(fresh().leave(0).join(0, 0));                                   // no state
   refused(fresh().steps(0, 1, 1).pull(0, 0, 1, 1, -1.0).merge(0, 1, 1));  // weight
