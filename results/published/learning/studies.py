@@ -9,18 +9,16 @@ CLEARLY = 1.0                   # per cent of loss
 
 
 def failures(s):
-    found = s.sweep(1, "failures", skip=[{"model": LARGER, "protocol": "elastic", "years": 1},
-                                           {"model": LARGER, "protocol": "decoupled", "years": 30000}],
-                    few=[{"protocol": "elastic", "years": 1}])
+    elastic = {"protocol": "elastic", "years": 1}
+    found = s.sweep(1, "failures", skip=[{"model": LARGER, **elastic}], few=[elastic])
     for model in s.models:
         base = found[model, "elastic", "30000"]
-        failing, calm = found[model, "decoupled", "1"], found.get((model, "decoupled", "30000"))
+        failing, calm = found[model, "decoupled", "1"], found[model, "decoupled", "30000"]
         s.claim(1, "decoupled with failures − data-parallel without", model, per_cent(failing, base), "% of loss",
                 low=-1.5, high=1.5, why="asked of this study; arXiv 2604.21428, Table 2: 64.2 against 64.4 points")
-        if calm is not None:
-            s.claim(1, "decoupled without failures − data-parallel without", model, per_cent(calm, base), "% of loss")
-            s.claim(1, "decoupled with failures − without", model, per_cent(failing, calm), "% of loss",
-                    low=-1.5, high=1.5, why="failures as such cost no quality: Table 2, 69.8 and 69.8")
+        s.claim(1, "decoupled without failures − data-parallel without", model, per_cent(calm, base), "% of loss")
+        s.claim(1, "decoupled with failures − without", model, per_cent(failing, calm), "% of loss",
+                low=-1.5, high=1.5, why="failures as such cost no quality: Table 2, 69.8 and 69.8")
         if (model, "elastic", "1") in found:
             s.claim(1, "elastic data-parallel with failures − data-parallel without", model,
                     per_cent(found[model, "elastic", "1"], base), "% of loss")
@@ -48,10 +46,9 @@ def mixed_devices(s):
 
 
 def wire(s):
-    if QUICK not in s.models:
-        return
-    found = s.sweep(3, "wire", few=[{"wire": ["int8", "fp4", "int2"]}, {"feedback": True}])
-    for model in (QUICK,):
+    found = s.sweep(3, "wire", skip=[{"model": LARGER, "wire": ["int8", "fp4"]}, {"model": LARGER, "feedback": True}],
+                    few=[{"wire": ["int8", "fp4", "int2"]}, {"feedback": True}])
+    for model in s.models:
         base = found[model, "decoupled", "bf16", "false"]
         s.claim(3, "bf16", model, values(base, "loss.final"), "nats per byte")
         for kind in ("int8", "fp4", "int4", "int2", "int1"):
@@ -75,17 +72,12 @@ def learners(s):
         skip = [{"protocol": ["data_parallel"]}] if count != 8 else []
         if count < 8:
             skip = [{"protocol": ["data_parallel", "decoupled_mean"]}]
-        if count == 8:
-            skip = [{"model": LARGER, "protocol": "decoupled_mean"}]
-        models = [{"preset": model, "batch": BATCH[model] * 8 // count} for model in s.models
-                  if model == QUICK or count != 4]
-        if not models:
-            continue
+        models = [{"preset": model, "batch": BATCH[model] * 8 // count} for model in s.models]
         found[count] = s.sweep(4, "learners", f"-{count}", skip=skip, values={
             "/islands/pod/count": count, "/charged_model/tokens_per_learner_step": 8000 / count,
             "model": models})
     for model in s.models:
-        for count in () if s.small else [c for c in found if (model, "decoupled") in found[c]]:
+        for count in () if s.small else counts:
             s.claim(4, f"{count} learners − data-parallel", model,
                     per_cent(found[count][model, "decoupled"], found[8][model, "data_parallel"]), "% of loss")
         s.claim(4, "16 learners − 2", model,
@@ -100,10 +92,10 @@ def learners(s):
 
 
 def periods(s):
-    if s.small or QUICK not in s.models:
+    if s.small:
         return
     found = s.sweep(4, "periods")
-    for model in (QUICK,):
+    for model in s.models:
         base = found[model, "decoupled", "24"]
         for period in ("10", "100"):
             s.claim(4, f"H = {period} − H = 24", model, per_cent(found[model, "decoupled", period], base),
@@ -111,17 +103,19 @@ def periods(s):
                     why="arXiv 2311.08105 and 2503.09799: loss grows with H")
 
 
-RUN_ROWS = ("data_parallel", "data_parallel_elastic", "best_region", "diloco", "streaming_diloco", "decoupled_diloco")
+RUN_ROWS = {QUICK: ("data_parallel", "data_parallel_elastic", "best_region", "diloco", "streaming_diloco",
+                    "decoupled_diloco"),
+            DEFAULT: ("data_parallel", "diloco", "streaming_diloco", "decoupled_diloco")}
 
 
 def four_regions(s):
-    if s.small or QUICK not in s.models:
+    if s.small:
         return
-    for model in (QUICK,):
+    for model in s.models:
         folder = s.work / f"four-us-regions-{model}"
         command = [s.skerry, "run", ROOT / "scenarios/four-us-regions.json", "--out", folder, "--quiet", "--again",
                    "--no-tape", "--jobs", s.jobs, "--seeds", s.seeds]
-        for row in RUN_ROWS:
+        for row in RUN_ROWS[model]:
             command += ["--protocol", row]
         for setting in (f"/training/seeds={s.seeds}", "/stop/tokens=1.8e10", "/training/corpus=data/kjv-whole.txt",
                         "/training/warm_start_steps=200", "/training/inner/rate=tuned",
@@ -184,32 +178,33 @@ PORTS = ["6.667", "3.333", "1.667", "0.667", "0.333", "0.1667"]
 
 
 def bandwidth(s):
-    if QUICK not in s.models:
-        return
     found = s.sweep(6, "same-trajectory", shorten=1)
     rows = {}
-    for (_, row, port), points in found.items():
-        rows.setdefault(row, []).append([points[seed]["loss.final"] for seed in sorted(points)])
-    for row, losses in rows.items():
+    for (model, row, _), points in found.items():
+        rows.setdefault((model, row), []).append([points[seed]["loss.final"] for seed in sorted(points)])
+    for (model, row), losses in rows.items():
         same = 1.0 if all(one == losses[0] for one in losses) else 0.0
-        s.claim(6, f"{row}: all final losses the same to the last bit on {len(losses)} ports", QUICK, [same], "",
+        s.claim(6, f"{row}: all final losses the same to the last bit on {len(losses)} ports", model, [same], "",
                 low=1, high=1)
-    few = [{"port_gbps": [3.333, 1.667, 0.667, 0.333]}]
-    found = s.sweep(6, "starved", few=few)
-    for model in (QUICK,):
-        ports = [p for p in PORTS if (model, "decoupled", p) in found]
-        for port in ports:
-            points = found[model, "decoupled", port]
-            s.claim(6, f"merged share when a sync takes {3.3333 / float(port):.2g} steps", model,
-                    values(points, "merged_share", 100), "%")
-        base = found[model, "decoupled", ports[0]]
-        for port in ports[1:]:
-            s.claim(6, f"sync of {3.3333 / float(port):.2g} steps − of 0.5", model,
-                    per_cent(found[model, "decoupled", port], base), "% of loss",
-                    **({"low": 0} if port == PORTS[-1] else {}))
-        least = [a - b for a, b in zip(values(base, "merged_share", 100),
-                                       values(found[model, "decoupled", ports[-1]], "merged_share", 100))]
-        s.claim(6, "merged share lost between syncs of 0.5 and of 20 steps", model, least, "points", low=0)
+    between = ["3.333", "1.667", "0.333"]
+    found = s.sweep(6, "starved", skip=[{"model": LARGER, "port_gbps": [float(p) for p in between]}],
+                    few=[{"port_gbps": [float(p) for p in (*between, "0.667")]}])
+    for model in s.models:
+        starved(s, model, {port: found[model, "decoupled", port] for port in PORTS
+                           if (model, "decoupled", port) in found})
+
+
+def starved(s, model, found):
+    ports = list(found)
+    for port in ports:
+        s.claim(6, f"merged share when a sync takes {3.3333 / float(port):.2g} steps", model,
+                values(found[port], "merged_share", 100), "%")
+    for port in ports[1:]:
+        s.claim(6, f"sync of {3.3333 / float(port):.2g} steps − of 0.5", model,
+                per_cent(found[port], found[ports[0]]), "% of loss", **({"low": 0} if port == PORTS[-1] else {}))
+    lost = [a - b for a, b in zip(values(found[ports[0]], "merged_share", 100),
+                                  values(found[ports[-1]], "merged_share", 100))]
+    s.claim(6, "merged share lost between syncs of 0.5 and of 20 steps", model, lost, "points", low=0)
 
 
 ALL = {1: [failures], 2: [mixed_devices], 3: [wire], 4: [learners, periods], 5: [four_regions], 6: [bandwidth]}
