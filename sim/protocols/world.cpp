@@ -9,15 +9,21 @@ namespace skerry {
 
 namespace {
 
-double horizon_steps(const Scenario& scenario, const Protocol& protocol) {
-  double fastest = kNever;
-  for (int m : protocol.learners) {
-    fastest = std::min(fastest, scenario.learners[static_cast<std::size_t>(m)].step_s);
-  }
-  if (!scenario.stop.tokens) return std::ceil(scenario.stop.simulated_s / fastest);
+// Steps of each learner that make so many tokens, when all are there.
+double horizon_steps(const Scenario& scenario, const Protocol& protocol, double tokens) {
   const double round = static_cast<double>(protocol.learners.size()) *
                        scenario.charged.tokens_per_learner_step * protocol.accumulate_steps;
-  return std::ceil(*scenario.stop.tokens / round);
+  return std::max(1.0, std::ceil(tokens / round * (1 - 1e-12)));
+}
+
+// Of a run that a date ends: at most, since only its end knows.
+double most_tokens(const Scenario& scenario, const Protocol& protocol) {
+  if (scenario.stop.tokens) return *scenario.stop.tokens;
+  double steps_per_s = 0;
+  for (int m : protocol.learners) {
+    steps_per_s += 1.0 / scenario.learners[static_cast<std::size_t>(m)].step_s;
+  }
+  return scenario.stop.simulated_s * steps_per_s * scenario.charged.tokens_per_learner_step;
 }
 
 // About eight for a random fault; pull, weigh and overwrite for each learner and fragment. Growing
@@ -31,7 +37,7 @@ std::size_t expected_facts(const Scenario& scenario, const Protocol& protocol) {
     return static_cast<std::size_t>(
         std::min(8.0 * faults_per_s * scenario.stop.simulated_s, 2.5e6));
   }
-  const double rounds = horizon_steps(scenario, protocol) * protocol.fragments /
+  const double rounds = horizon_steps(scenario, protocol, most_tokens(scenario, protocol)) * protocol.fragments /
                         static_cast<double>(protocol.sync_period_steps);
   const double facts = rounds * (3.0 * static_cast<double>(protocol.learners.size()) + 4.0);
   return static_cast<std::size_t>(std::min(facts * 1.1, 2.5e6));
@@ -48,7 +54,7 @@ World::World(const Scenario& scenario_in, int protocol_index, std::uint64_t seed
       faults(engine, scenario, protocol, seed, fleet, tape),
       books(engine, scenario, protocol, tape),
       progress_(progress) {
-  tape.start = {protocol.name, seed, scenario_hash, horizon_steps(scenario, protocol)};
+  tape.start = {protocol.name, seed, scenario_hash, horizon_steps(scenario, protocol, most_tokens(scenario, protocol))};
   tape.facts.reserve(expected_facts(scenario, protocol));
   for (std::size_t m = 0; m < scenario.learners.size(); ++m) {
     step_s_.push_back(scenario.learners[m].step_s * protocol.accumulate_steps *
@@ -122,6 +128,9 @@ void World::run() {
 void World::close() {
   books.finish();
   tape.end.tokens = net_tokens_;
+  if (!scenario.stop.tokens) {
+    tape.start.horizon_steps = horizon_steps(scenario, protocol, net_tokens_);
+  }
   tape.wires = network.wires();
   tape.controls = network.controls();
 }

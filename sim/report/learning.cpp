@@ -127,7 +127,7 @@ Learning learning_of(const Results& results) {
     int runs = 0;
     for (const Curve& curve : curves_of(results, p.name)) {
       if (curve.record == nullptr) continue;
-      end_s += curve.record->summary.simulated_s;
+      end_s += curve.points->back().simulated_s;  // before the run's end with stop_at_loss
       runs += 1;
     }
     if (runs == 0) continue;

@@ -41,7 +41,7 @@ inline bool failed(const RunRecord& record) {
 
 // Keeps of a training result what the summary shows; a diverged one sets the status too and warns
 // with the loss that was found, one that ended at stop_at_loss warns.
-void set_training(RunRecord& record, const TrainResult& result);
+void set_training(RunRecord& record, const TrainResult& result, const Protocol& protocol);
 
 // Share of all chip-seconds that went to one cause; 0 for an empty run.
 double lost_share(const Summary& summary, Cause cause);

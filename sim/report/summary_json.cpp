@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -193,7 +194,27 @@ double wasted_chip_hours(const Summary& summary) {
   return seconds / kSecondsPerHour;
 }
 
-void set_training(RunRecord& record, const TrainResult& result) {
+namespace {
+
+// What only the training's end shows. The scenario's own W35 comes from its chips alone.
+void warn_of_losses(RunRecord& record, const TrainResult& result, const Protocol& protocol) {
+  if (result.final > result.start) {
+    record.warnings.push_back("W41: " + protocol.name + ": training ended at a loss of " +
+                              shortest(result.final) + ", above the " + shortest(result.start) +
+                              " it began with: lower rates, or a longer run");
+  }
+  const std::string short_run = "W35: /protocols/" + protocol.name + ": ";
+  const bool said = std::any_of(record.warnings.begin(), record.warnings.end(),
+                                [&](const std::string& w) { return w.starts_with(short_run); });
+  if (said || protocol.family != Family::kDiloco || result.outer_rounds >= 50) return;
+  record.warnings.push_back(short_run + "a short run, " + shortest(result.outer_rounds) +
+                            " outer rounds per fragment were merged; below 50 losses say little "
+                            "about the protocol");
+}
+
+}  // namespace
+
+void set_training(RunRecord& record, const TrainResult& result, const Protocol& protocol) {
   TrainedLoss& loss = record.loss.emplace();
   loss.start = result.start;
   loss.final = result.final;
@@ -209,6 +230,7 @@ void set_training(RunRecord& record, const TrainResult& result) {
                               shortest(last.loss) + " after " + shortest(last.tokens) +
                               " tokens; the final loss is that one");
   }
+  if (!result.diverged && !result.stopped) warn_of_losses(record, result, protocol);
   if (!result.diverged) return;
   record.summary.status = "diverged";
   loss.final = std::numeric_limits<double>::quiet_NaN();

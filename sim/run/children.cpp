@@ -23,6 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int kKilledTogetherMs = 1000;
 constexpr std::size_t kLogBytes = 4000;  // of a failed child's output, from its end
 
 volatile sig_atomic_t caught_signal = 0;
@@ -56,6 +57,12 @@ class SignalGuard {
   void restore() const {
     sigaction(SIGINT, &interrupt_, nullptr);
     sigaction(SIGTERM, &terminate_, nullptr);
+    sigprocmask(SIG_SETMASK, &mask_, nullptr);
+  }
+  // In a forked child: both ignored before they are let in, what has come meanwhile too.
+  void ignore() const {
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
     sigprocmask(SIG_SETMASK, &mask_, nullptr);
   }
   const sigset_t& mask() const { return mask_; }
@@ -104,7 +111,8 @@ struct Child {
   int log = -1;
   int threads = 1;
   Clock::time_point began;
-  bool late = false;  // past its limit and killed
+  bool late = false;      // past its limit and killed
+  bool unwanted = false;  // killed with all others
   std::string received;
 };
 
@@ -183,9 +191,7 @@ void Pool::be_child(std::size_t task, int threads, int out, int log) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // A signal to the whole group is the parent's to answer: a child that died of it first would look
   // like a point that failed. It dies with its parent.
-  signals_.restore();
-  signal(SIGINT, SIG_IGN);
-  signal(SIGTERM, SIG_IGN);
+  signals_.ignore();
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
   double told = 0;
@@ -263,6 +269,9 @@ ChildResult Pool::finish(Child& child) {
     result.exit_code = 3;
     result.message = fmt::format("ran longer than the limit of {:g} s", stream_.limit_s);
   } else if (WIFSIGNALED(status)) {
+    // Who kills a whole job may get to the child first: this process must be gone before it has
+    // booked that as a failure.
+    if (WTERMSIG(status) == SIGKILL && !child.unwanted) poll(nullptr, 0, kKilledTogetherMs);
     result.exit_code = 4;
     result.message =
         fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -284,8 +293,10 @@ ChildResult Pool::finish(Child& child) {
 }
 
 void Pool::kill_all() {
-  for (const Child& child : running_)
+  for (Child& child : running_) {
+    child.unwanted = true;
     kill(child.pid, SIGKILL);
+  }
   for (Child& child : running_)
     finish(child);
   running_.clear();

@@ -86,7 +86,7 @@ Played play(const Loaded& loaded, const OneRun& run, const Earlier& earlier, int
           progress({first + (1 - first) * now.share, now.simulated_s, now.loss});
         },
         options);
-    set_training(out.record, trained);
+    set_training(out.record, trained, scenario.protocols.at(std::size_t(run.protocol)));
     out.curve = std::move(trained.curve);
     out.rounds = std::move(trained.rounds);
     out.snapshot = std::move(trained.snapshot);

@@ -41,6 +41,12 @@ void bind_prices(Binder& binder) {
   if (binder.scenario.regions.size() < 2 && prices.wan_usd_per_gib != usual) {
     binder.warn("W39", "/prices/wan_usd_per_gib: cannot matter, nothing leaves a region");
   }
+  if (prices.pricing != Pricing::kSpot) return;  // cost_spot_usd is there whatever the pricing
+  for (const auto& [name, island] : binder.document["islands"].items()) {
+    if (!island.contains("usd_per_chip_hour") || island.contains("usd_per_chip_hour_spot")) continue;
+    binder.warn("W39", under("/islands", name) +
+                           "/usd_per_chip_hour: cannot matter, /prices/pricing is spot");
+  }
 }
 
 bool is_money_key(const std::string& pointer) {

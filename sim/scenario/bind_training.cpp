@@ -283,12 +283,21 @@ void bind_training(Binder& binder) {
   if (given.contains("target_loss")) training.target_loss = number_at(given, "target_loss");
   training.target_loss_over_baseline = number_at(given, "target_loss_over_baseline", 0.05);
   const double rate = given["model"]["preset"] == "large" ? 2e-3 : 4e-3;
+  training.warm_inner = inner_of(given["inner"]);
+  const Json* shared = member(given["inner"], "rate");
+  training.warm_inner.rate = shared != nullptr && shared->is_number() ? shared->get<double>() : rate;
   std::vector<std::string> names;
   for (const Protocol& protocol : binder.scenario.protocols)
     names.push_back(protocol.name);
   if (const Json* rows = member(given, "protocols")) {
     for (const auto& [name, row] : rows->items()) {
-      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      const auto known = std::find(names.begin(), names.end(), name);
+      if (known != names.end() &&
+          binder.scenario.protocols[std::size_t(known - names.begin())].preset == "ideal") {
+        binder.refuse(under("/training/protocols", name),
+                      "has no meaning: an ideal row is never trained");
+      }
+      if (known != names.end()) continue;
       binder.refuse(
           under("/training/protocols", name),
           "found an unknown protocol, allowed " + join(names) + did_you_mean(name, names));

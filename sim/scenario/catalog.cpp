@@ -98,6 +98,7 @@ const std::map<std::string, TunedRate>& rates() {
 
 std::optional<TunedRate> tuned_rate(const TrainedModel& model, const Protocol& protocol,
                                     Merge merge_body) {
+  if (protocol.accumulate_steps != 1) return std::nullopt;  // another batch
   const auto found = rates().find(rate_place(
       {model.layers, model.width, model.heads, model.context, model.vocabulary, model.batch},
       protocol.family == Family::kDataParallel ? "data_parallel" : protocol.preset,

@@ -54,17 +54,22 @@ void warn_rounds(Binder& binder, const Protocol& row, const std::string& pointer
                          " losses say little about the protocol");
 }
 
-// Tokens are at least a byte each, so this is the least that it can be.
+// Tokens are at least a byte each, so this is the least that it can be. A row whose learners have a
+// part each reads every part of its own as often.
 void warn_epochs(Binder& binder) {
   const Training& training = binder.scenario.training;
   const double text = training.corpus_bytes * (1.0 - training.held_out_share);
   if (text <= 0.0) return;
   const double step = static_cast<double>(training.model.batch) * training.model.context;
+  const bool parts = training.shards == Shards::kContiguous;
+  const auto all = static_cast<double>(binder.scenario.learners.size());
   double most = 0.0;
   std::string of;
   for (const Protocol& row : binder.scenario.protocols) {
-    const double steps = steps_of(binder.scenario, row) + training.warm_start_steps;
-    const double epochs = steps * static_cast<double>(row.learners.size()) * step / text;
+    const double steps = steps_of(binder.scenario, row) * row.accumulate_steps +
+                         training.warm_start_steps;
+    const double readers = parts ? all : static_cast<double>(row.learners.size());
+    const double epochs = steps * readers * step / text;
     if (epochs > most) {
       most = epochs;
       of = row.name;

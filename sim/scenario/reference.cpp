@@ -150,12 +150,13 @@ They name settings that cannot matter, or that deserve a second look, and stay w
 | W32 | more fragments than steps in the period: those of one step travel together |
 | W33 | channel shared, and one piece is on the wire at a time |
 | W34 | training: a wire of bits that no format has, or error_feedback where nothing is rounded |
-| W35 | trained, with fewer than 50 outer rounds per fragment |
+| W35 | trained, with fewer than 50 outer rounds per fragment: as the chips alone would have it, or in what was run |
 | W36 | trained tokens are more than four times the text |
 | W37 | training ended at stop_at_loss |
 | W38 | idle_power_share without power_w |
-| W39 | a price of the wide area where nothing leaves a region |
+| W39 | a price of the wide area where nothing leaves a region, or one on demand where spot prices are asked for |
 | W40 | rate not tuned: the table has no entry, or one at the edge of its grid |
+| W41 | training ended at a higher loss than it began with |
 )";
 
 // Text in a cell of a table.

@@ -31,8 +31,9 @@ NodePtr inner_spec(bool with_defaults) {
               "learner's own batch; data-parallel: that of all the row's learners.")
               .defaults("constant"),
           key("final_rate_share", share(true, true),
-              "Cosine decay over the run's horizon down to this share. Decay and warm-up follow "
-              "the tokens behind a state: a step of half a batch is half a step here.")
+              "Cosine decay down to this share over the tokens of /stop, or those that a run of "
+              "/stop/simulated_h made. Decay and warm-up follow the tokens behind a state: a step "
+              "of half a batch is half a step here.")
               .defaults(0.1),
           key("warm_up_steps", integer(0, 1e9, "learner steps"), "Linear warm-up.").defaults(50),
           key("beta1", share(true, false), "AdamW.").defaults(0.9),
@@ -159,7 +160,10 @@ NodePtr training_spec() {
           "Points on the loss curve, evenly spaced in charged tokens.")
           .defaults(40),
       key("warm_start_steps", integer(0, 1e6, "learner steps"),
-          "Synchronous steps before t = 0, off the clock.")
+          "Synchronous steps before t = 0, off the clock, on batches of all the scenario's "
+          "learners: all rows start from one state, AdamW's moments with it. The rate warms up and "
+          "stays; it and the rest are the shared /training/inner, whatever rows have of their own "
+          "(the default rate where that is \"tuned\").")
           .defaults(100),
       key("inner", inner_spec(true), "AdamW on every learner.").defaults(Json::object()),
       key("outer", outer_spec(true), "Outer step of the DiLoCo family.").defaults(Json::object()),

@@ -86,7 +86,8 @@ std::vector<Field> step_fields() {
       key("fragmentation", word({"balanced", "strided_layers", "consecutive_layers"}),
           "How tensors become fragments. balanced: whole tensors, largest first into the smallest "
           "fragment. strided_layers: layer l into fragment l mod P; consecutive_layers: neighbours "
-          "together; what stands outside the layers is fragment 0, the layers share the others.")
+          "together; what stands outside the layers is fragment 0, the layers share the others. Of "
+          "what is charged: a trained model's tensors are balanced always.")
           .note("balanced"),
       key("offsets", array_of(integer(0, 1e9), 1, 100000),
           "Of each fragment, the step of the period at which it is due: t mod H. Fragments with one "

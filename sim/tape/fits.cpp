@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "sim/base/error.hpp"
 #include "sim/tape/tape.hpp"
@@ -27,6 +28,15 @@ class Fit {
     if constexpr (requires { f.slices_away; }) {
       below(f.slices_away, slices_of(f.learner) + 1, "number of slices away");
     }
+    if constexpr (std::is_same_v<F, fact::Steps>) {
+      const double full = scenario_.charged.tokens_per_learner_step * protocol_.accumulate_steps;
+      amount(f.tokens, full * (1 + 1e-9), "tokens of a step");
+    }
+    if constexpr (std::is_same_v<F, fact::Lost>) {
+      amount(f.steps, kNever, "lost steps");
+      amount(f.tokens, kNever, "lost tokens");
+      amount(f.chip_seconds, kNever, "lost chip-seconds");
+    }
   }
 
  private:
@@ -45,6 +55,12 @@ class Fit {
                      "the tape has " + std::string(what) + " " + std::to_string(index) +
                          ", the scenario has " + std::to_string(bound) + " (counted from 0)");
     }
+  }
+
+  void amount(double found, double most, const char* what) const {
+    if (found >= 0 && found <= most) return;
+    throw BadInput(label_, "",
+                   fmt::format("the tape has {} {}, allowed 0 to {}", found, what, most));
   }
 
   void learner(int index) const {

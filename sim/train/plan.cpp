@@ -182,7 +182,10 @@ void Planner::outer_step(const fact::OuterStep& f) {
   const Open& open = found->second;
   const int index = static_cast<int>(plan_.rounds.size());
   Round round{f.t, f.clock, f.fragment, {}, 0};
+  double all = 0;
   for (const auto& [learner, weight] : open.weights) {
+    all += weight;
+    if (!std::isfinite(all)) refuse("weights that add up to infinity: " + which);
     if (weight <= 0) continue;
     const auto& [life, step, order, t] = open.pulled.at(learner);
     const int part = static_cast<int>(round.contributions.size());

@@ -58,9 +58,10 @@ std::uint64_t settings_hash(const Scenario& scenario, int protocol, double horiz
                                corpus.tokens.size() * sizeof(kernels::Token)});
   Archive a;
   a(t.evaluation_windows, t.evaluations, t.warm_start_steps, t.gradient_shards, t.shards);
-  a(own.inner.rate, own.inner.rate_rule, own.inner.final_rate_share, own.inner.warm_up_steps,
-    own.inner.beta1, own.inner.beta2, own.inner.epsilon, own.inner.weight_decay,
-    own.inner.clip_norm);
+  for (InnerOptimizer* inner : {&own.inner, &t.warm_inner}) {
+    a(inner->rate, inner->rate_rule, inner->final_rate_share, inner->warm_up_steps, inner->beta1,
+      inner->beta2, inner->epsilon, inner->weight_decay, inner->clip_norm);
+  }
   a(own.outer.rate, own.outer.momentum, own.merge_body, own.merge_embedding, own.wire,
     own.error_feedback, own.mixing_alpha);
   a(row.family, row.fragments, row.accumulate_steps, charged, learners, horizon_steps, parts, text);

@@ -62,13 +62,9 @@ Trainer::Trainer(const Scenario& scenario, int protocol, std::uint64_t seed, dou
       passes_(scenario.protocols.at(static_cast<std::size_t>(protocol)).accumulate_steps),
       shape_(model_shape(training_.model)),
       shard_shape_(shape_),
-      adamw_{static_cast<float>(optimizers_.inner.beta1),
-             static_cast<float>(optimizers_.inner.beta2),
-             static_cast<float>(optimizers_.inner.epsilon),
-             static_cast<float>(optimizers_.inner.weight_decay)},
-      total_steps_(training_.warm_start_steps + horizon_steps),
       corpus_(load_corpus(training_)),
       held_out_bytes_(held_out_bytes(corpus_, shape_.T, training_.evaluation_windows)) {
+  use(optimizers_.inner, training_.warm_start_steps + horizon_steps);
   const int shards = training_.gradient_shards;
   if (shards < 1 || shape_.B % shards != 0) {
     throw BadInput("", "/training/gradient_shards",
@@ -216,7 +212,17 @@ void Trainer::synchronous_step(State& state, std::int64_t number, const std::vec
   });
 }
 
+void Trainer::use(const InnerOptimizer& inner, double total_steps) {
+  optimizers_.inner = inner;
+  total_steps_ = total_steps;
+  adamw_ = {static_cast<float>(inner.beta1), static_cast<float>(inner.beta2),
+            static_cast<float>(inner.epsilon), static_cast<float>(inner.weight_decay)};
+}
+
 State Trainer::warm_start() {
+  const InnerOptimizer own = optimizers_.inner;
+  const double total_steps = total_steps_;
+  use(training_.warm_inner, kNever);  // a cosine without end stands still
   const std::size_t size = kernels::parameter_count(shape_);
   State state{std::vector<float>(size), std::vector<float>(size), std::vector<float>(size), 0, 0};
   kernels::initialise(shape_, seed_, state.parameters);
@@ -228,6 +234,7 @@ State Trainer::warm_start() {
     synchronous_step(state, number, batches, streams_.size());
   }
   gradients_.clear();  // as many as learners: a run of the DiLoCo family needs them no more
+  use(own, total_steps);
   return state;
 }
 

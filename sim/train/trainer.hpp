@@ -61,8 +61,8 @@ class Trainer {
   float rate(double full_steps, double share = 1.0) const;
 
   // State after the warm start: synchronous steps from kernels::initialise(seed), one full batch of
-  // every learner of the scenario in each, whoever takes part in the protocol: all rows start from
-  // one state.
+  // every learner of the scenario in each, whoever takes part in the protocol, with
+  // training.warm_inner and no decay: all rows start from one state.
   State warm_start();
 
   // One inner step of one learner: gradient, clip, AdamW. Serial; one call at a time for each
@@ -97,6 +97,7 @@ class Trainer {
     std::vector<float> gradient, shard;
   };
 
+  void use(const InnerOptimizer& inner, double total_steps);
   void clip(std::span<float> gradient) const;
   int shard_tokens(const Batch& batch, int shard) const;
   void add_pass(const State& state, std::int64_t number, std::span<const Batch> batches,
@@ -110,8 +111,8 @@ class Trainer {
   int passes_;
   kernels::ModelShape shape_;
   kernels::ModelShape shard_shape_;  // B / S rows
-  kernels::AdamW adamw_;
-  double total_steps_;  // warm start and horizon
+  kernels::AdamW adamw_ = {};
+  double total_steps_ = 0;  // warm start and horizon
   Corpus corpus_;
   double held_out_bytes_;             // behind the targets of one evaluation
   std::vector<std::string> streams_;  // purpose of each learner's random stream

@@ -83,30 +83,32 @@ class Study:
 
     def claim(self, study, what, model, values, unit, low=None, high=None, why=""):
         """Books mean and 95 % interval (Student's t over seeds). With a band: met when the whole interval lies in
-        it, open when only part of it does."""
-        mean, half = interval(values)
+        it, open when only part of it does. Ratios (unit ×): of their logarithms."""
+        mean, *ends = interval(values, unit == "×")
         inside = None
         if low is not None or high is not None:
             floor = -math.inf if low is None else low
             ceiling = math.inf if high is None else high
-            ends = (mean - half, mean + half) if half is not None else (mean, mean)
-            inside = ("yes" if floor <= ends[0] and ends[1] <= ceiling
-                      else "no" if ends[1] < floor or ends[0] > ceiling else "open")
+            least, most = ends or (mean, mean)
+            inside = ("yes" if floor <= least and most <= ceiling
+                      else "no" if most < floor or least > ceiling else "open")
         self.claims.append({
             "study": study, "claim": what, "model": model, "mean": f"{mean:.4g}",
-            "low": "" if half is None else f"{mean - half:.4g}",
-            "high": "" if half is None else f"{mean + half:.4g}", "unit": unit, "n": len(values),
+            "low": f"{ends[0]:.4g}" if ends else "", "high": f"{ends[1]:.4g}" if ends else "",
+            "unit": unit, "n": len(values),
             "expected": band(low, high), "met": inside or "", "why": why})
 
 
-def interval(values):
-    """Mean and half width of the 95 % interval, None with one value."""
+def interval(values, ratios=False):
+    """Mean, and the ends of its 95 % interval where there are two values or more; geometric with ratios."""
+    values = [math.log(v) for v in values] if ratios else values
     n = len(values)
-    mean = sum(values) / n
-    if n < 2:
-        return mean, None
-    deviation = math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1))
-    return mean, (T_975[n - 1] if n <= len(T_975) else 1.96) * deviation / math.sqrt(n)
+    out = [sum(values) / n]
+    if n > 1:
+        deviation = math.sqrt(sum((v - out[0]) ** 2 for v in values) / (n - 1))
+        half = (T_975[n - 1] if n <= len(T_975) else 1.96) * deviation / math.sqrt(n)
+        out += [out[0] - half, out[0] + half]
+    return [math.exp(v) for v in out] if ratios else out
 
 
 def band(low, high):

@@ -27,6 +27,7 @@ TEST_CASE("DiLoCo: H steps, then one exposed all-reduce") {
   p.sync_period_steps = 10;
   const Run r = run(s, p);
   CHECK(r.summary.tokens == 2 * 10 * 10 * 1000);
+  CHECK(r.tape.start.horizon_steps == 100);  // what it made, not the 181 that would fit
   CHECK(r.summary.compute_utilization == doctest::Approx(100.5 / 180.5).epsilon(1e-9));
   CHECK(r.summary.hidden_share.value() == 1.0);         // τ = 0: nothing grows stale
   CHECK(r.summary.stale_steps.mean == 0.0);

@@ -112,7 +112,7 @@ TEST_CASE("a diverged run says so with the loss that was found, and has no final
   result.start = result.best = result.final = 2.5;
   result.not_finite = {10, 4000, 256, std::numeric_limits<double>::infinity()};
   RunRecord r = testing::record("data_parallel", 1, 2);
-  set_training(r, result);
+  set_training(r, result, Protocol{});
   CHECK(r.summary.status == "diverged");
   CHECK(metric_of(r, "loss.start").value == 2.5);
   CHECK_FALSE(metric_of(r, "loss.final").value);
@@ -121,17 +121,17 @@ TEST_CASE("a diverged run says so with the loss that was found, and has no final
         "W21: diverged: found a loss of infinity after 4000 tokens, allowed a finite one; a lower "
         "/training/inner/rate helps");
   result.curve.clear();
-  set_training(r, result);
+  set_training(r, result, Protocol{});
   CHECK_FALSE(metric_of(r, "loss.start").value);
 }
 
 TEST_CASE("bytes per token are shown where a token is not a byte") {
   TrainResult result;
   RunRecord r = testing::record("data_parallel", 1, 2);
-  set_training(r, result);
+  set_training(r, result, Protocol{});
   CHECK_FALSE(metric_of(r, "loss.bytes_per_token").found);
   result.bytes_per_token = 2.5;
-  set_training(r, result);
+  set_training(r, result, Protocol{});
   CHECK(metric_of(r, "loss.bytes_per_token").value == 2.5);
   const std::string text = summary_to_json(r);
   CHECK(summary_to_json(summary_from_json(text, "s")) == text);

@@ -105,4 +105,11 @@ TEST_CASE("prices can be set, and a price of nothing is warned of") {
   scenario = load(document, options).scenario;
   CHECK(warns(scenario, "W39"));
   CHECK_FALSE(warns(load(document).scenario, "W39"));
+  // At spot prices one on demand stands for nothing; the other way round cost_spot_usd has its use.
+  document["islands"]["west"]["usd_per_chip_hour"] = 9;
+  CHECK_FALSE(warns(load(document).scenario, "W39"));
+  document["prices"] = {{"pricing", "spot"}};
+  CHECK(warns(load(document).scenario, "W39"));
+  document["islands"]["west"]["usd_per_chip_hour_spot"] = 3;
+  CHECK_FALSE(warns(load(document).scenario, "W39"));
 }

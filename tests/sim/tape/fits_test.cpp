@@ -71,6 +71,19 @@ TEST_CASE("indices outside it are refused by name") {
   CHECK(refusal(hit(TargetKind::kRegion, 0, 0, 3)).find("fault 3") != std::string::npos);
 }
 
+TEST_CASE("amounts that no run can have are refused") {
+  const double full = two_learners_of_three().charged.tokens_per_learner_step;
+  const auto steps = [](double tokens) { return fact::Steps{0, 1, 1, 0, 0, tokens, 1, 1, 0, 0}; };
+  CHECK(refusal(steps(full)) == "");
+  CHECK(refusal(steps(0)) == "");
+  CHECK(refusal(steps(2 * full + 1)).find("tokens of a step, allowed 0 to") != std::string::npos);
+  CHECK(refusal(steps(-1)).find("-1 tokens of a step") != std::string::npos);
+  CHECK(refusal(fact::Lost{1, 2, 3, 4, 0}) == "");
+  CHECK(refusal(fact::Lost{1, -2, 3, 4, 0}).find("-2 lost steps") != std::string::npos);
+  CHECK(refusal(fact::Lost{1, 2, -3, 4, 0}).find("-3 lost chip-seconds") != std::string::npos);
+  CHECK(refusal(fact::Lost{1, 2, 3, -4, 0}).find("-4 lost tokens") != std::string::npos);
+}
+
 TEST_CASE("a protocol that the scenario does not have") {
   Tape tape;
   tape.start.protocol = "other";

@@ -94,6 +94,21 @@ TEST_CASE("a tape that breaks causality is refused with its line") {
   CHECK(complaint(s, tape) == "t.jsonl: line 11" + why + "step 3 of west.1 follows step 0");
 }
 
+TEST_CASE("a horizon and weights that no schedule and no mean can have") {
+  const Scenario s = test::small_scenario(2, Family::kDiloco, 1);
+  Tape tape = good().tape();
+  for (const double horizon : {0.0, -5.0}) {
+    tape.start.horizon_steps = horizon;
+    CHECK(complaint(s, tape).starts_with("t.jsonl: line 1: found horizon_steps "));
+  }
+  tape = good().tape();
+  for (Fact& any : tape.facts) {
+    if (auto* weigh = std::get_if<fact::Weigh>(&any)) weigh->weight = 1e308;
+  }
+  CHECK(complaint(s, tape).find("weights that add up to infinity: fragment 0 at clock 1") !=
+        std::string::npos);
+}
+
 TEST_CASE("data-parallel: the line of a step that follows nothing") {
   const Scenario s = test::small_scenario(2, Family::kDataParallel, 1);
   TapeBuilder tape(10);

@@ -22,6 +22,7 @@ Scenario scenario_of(Family family, const TrainedModel& model, int warm_start_st
   s.training.warm_start_steps = warm_start_steps;
   s.training.of_protocol[0].inner.warm_up_steps = 50;
   s.training.of_protocol[0].inner.rate = rate;
+  s.training.warm_inner = s.training.of_protocol[0].inner;
   return s;
 }
 

@@ -166,6 +166,32 @@ TEST_CASE("the warm start uses all learners of the scenario, whoever takes part"
   CHECK(Trainer(s, 0, 2, 10, 1).warm_start().parameters != all.parameters);
 }
 
+TEST_CASE("the warm start is one for all rows, whatever their optimizer and horizon") {
+  Scenario s = test::small_scenario(2, Family::kDiloco, 1);
+  const State all = Trainer(s, 0, 1, 10, 1).warm_start();
+  InnerOptimizer& inner = s.training.of_protocol[0].inner;
+  inner = {0.5, true, RateRule::kLinear, 0.9, 1, 0.1, 0.2, 1e-3, 5.0, 1e-3};
+  Trainer trainer(s, 0, 1, 1000, 1);
+  const State same = trainer.warm_start();
+  CHECK(same.parameters == all.parameters);
+  CHECK(same.moment2 == all.moment2);
+  CHECK(trainer.rate(2) > 0.49f);  // the row's own again
+  CHECK(trainer.optimizers().inner.clip_norm == 1e-3);
+  s.training.warm_inner.rate *= 2;
+  CHECK(Trainer(s, 0, 1, 10, 1).warm_start().parameters != all.parameters);
+  // No decay: the third of three steps has the whole rate, as if a fourth were to come.
+  s.training.warm_inner = {};
+  s.training.warm_inner.warm_up_steps = 1;
+  State by_hand = Trainer(s, 0, 1, 10, 1).warm_start();
+  s.training.warm_start_steps = 0;
+  s.training.of_protocol[0].inner = s.training.warm_inner;
+  s.training.of_protocol[0].inner.final_rate_share = 1;
+  Trainer constant(s, 0, 1, 10, 1);
+  State steps = constant.warm_start();
+  for (int k = 1; k <= 3; ++k) constant.synchronous_step(steps, k, {{0, 64}, {1, 64}}, 2);
+  CHECK(steps.parameters == by_hand.parameters);
+}
+
 TEST_CASE("held-out loss is the mean over the windows, whatever the batch") {
   Scenario s = test::small_scenario(1, Family::kDiloco, 1);
   s.training.evaluation_windows = 6;  // one and a half batches of 4
