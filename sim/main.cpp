@@ -133,7 +133,7 @@ void settle(Typed& typed) {
 }
 
 void add_setting_options(CLI::App& command, Typed& typed) {
-  command.add_option("--set", typed.settings, "/pointer=value: changes one key, defaults too")
+  command.add_option("--set", typed.settings, "/pointer=value: changes one key, defaults too; '*' for all names")
       ->take_all()
       ->allow_extra_args(false);
   command

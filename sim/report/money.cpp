@@ -103,6 +103,27 @@ std::string lacking(const std::string& what, const std::vector<std::string>& isl
 
 }  // namespace
 
+std::vector<std::vector<std::string>> money_cells(const Results& results,
+                                                  const std::vector<Row>& rows) {
+  const Scenario& s = results.scenario;
+  const bool any = std::any_of(rows.begin(), rows.end(),
+                               [](const Row& row) { return row.cost_usd || row.energy_kwh; });
+  if (!any) return {};
+  std::vector<std::vector<std::string>> out{
+      {"protocol", "USD", "x base", "[95 %]", "wasted", "chip-h", "USD/Gtok", "MWh"}};
+  if (s.training.on) out[0].emplace_back("to loss");
+  for (const Row& row : rows) {
+    if (row.seeds == 0) continue;
+    std::optional<double> mwh;
+    if (row.energy_kwh) mwh = *row.energy_kwh / 1e3;
+    out.push_back({row.protocol, amount(row.cost_usd), ratio_text(row), interval_text(row),
+                   amount(row.wasted_cost_usd), amount(row.wasted_chip_hours),
+                   amount(row.cost_usd_per_1e9_tokens), amount(mwh)});
+    if (s.training.on) out.back().push_back(amount(row.cost_to_loss_usd));
+  }
+  return out;
+}
+
 std::string money_lines(const Results& results, const std::vector<Row>& rows) {
   const Scenario& s = results.scenario;
   const bool spot = s.prices.pricing == Pricing::kSpot;
@@ -111,26 +132,11 @@ std::string money_lines(const Results& results, const std::vector<Row>& rows) {
               islands_without_price(s, s.prices.pricing), "the cost of its rows is not known") +
       lacking("power_w and idle_power_share", islands_without_power(s),
               "the energy of its rows is not known");
-  const bool any = std::any_of(rows.begin(), rows.end(),
-                               [](const Row& row) { return row.cost_usd || row.energy_kwh; });
-  if (!any) return lacks;
-  std::vector<std::string> heads{"USD", "x base", "[95 %]", "wasted", "chip-h", "USD/Gtok", "MWh"};
-  if (s.training.on) heads.emplace_back("to loss");
-  std::string out = head(s) + line("protocol", heads);
-  for (const Row& row : rows) {
-    if (row.seeds == 0) continue;
-    std::optional<double> mwh;
-    if (row.energy_kwh) mwh = *row.energy_kwh / 1e3;
-    std::vector<std::string> cells{amount(row.cost_usd),
-                                   ratio_text(row),
-                                   interval_text(row),
-                                   amount(row.wasted_cost_usd),
-                                   amount(row.wasted_chip_hours),
-                                   amount(row.cost_usd_per_1e9_tokens),
-                                   amount(mwh)};
-    if (s.training.on) cells.push_back(amount(row.cost_to_loss_usd));
-    out += line(row.protocol, cells);
-  }
+  const auto cells = money_cells(results, rows);
+  if (cells.empty()) return lacks;
+  std::string out = head(s);
+  for (const std::vector<std::string>& one : cells)
+    out += line(one.front(), {one.begin() + 1, one.end()});
   return out + by_cause(results, rows) + lacks;
 }
 

@@ -199,8 +199,20 @@ std::string markdown_table(const Results& results) {
   for (int i = 0; i < (s.training.on ? 11 : 9); ++i)
     out += "|--:";
   out += "|\n";
-  for (const Row& row : rows_of(s, results.records)) {
+  const std::vector<Row> rows = rows_of(s, results.records);
+  for (const Row& row : rows)
     out += line(cells_of(row, s.protocols.at(std::size_t(row.index))));
+  const auto money = money_cells(results, rows);
+  for (std::size_t i = 0; i < money.size(); ++i) {
+    if (i == 0) out += "\n";
+    for (const std::string& cell : money[i])
+      out += "| " + cell + " ";
+    out += "|\n";
+    if (i > 0) continue;
+    out += "|---";
+    for (std::size_t k = 1; k < money[0].size(); ++k)
+      out += "|--:";
+    out += "|\n";
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <utility>
@@ -18,7 +19,14 @@ ProgressLine::~ProgressLine() {
   if (shown_) show("");
 }
 
-void ProgressLine::show(const std::string& text) {
+// One line of the terminal, however narrow: a line that wraps would not be overwritten.
+void ProgressLine::show(std::string text) {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) {
+    const std::size_t room = size.ws_col - 1u;
+    if (text.size() > room) text.resize(room);
+    width_ = std::min(width_, room);
+  }
   fmt::print(stderr, "\r{:<{}}{}", text, width_, text.empty() ? "\r" : "");
   width_ = std::max(width_, text.size());
   std::fflush(stderr);

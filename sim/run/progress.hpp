@@ -20,7 +20,7 @@ class ProgressLine {
   void update(const HowFar& now);
 
  private:
-  void show(const std::string& text);
+  void show(std::string text);
 
   using Clock = std::chrono::steady_clock;
   std::string what_;

@@ -74,6 +74,14 @@ void put(const Node& node, Json& place, const std::vector<std::string>& parts, s
   }
   const std::string& part = parts[i];
   const Node* inner = container(node, is_index(part));
+  if (part == "*" && inner != nullptr && inner->type == Type::kMap) {
+    if (!place.is_object() || place.empty()) {
+      refuse(under(pointer, part), "found no name that '*' could stand for");
+    }
+    for (auto& [name, below] : place.items())
+      put(*inner->value, below, parts, i + 1, under(pointer, name), value);
+    return;
+  }
   const Field* field = nullptr;
   const Node* next = inner == nullptr ? nullptr : step_into(*inner, part, &field);
   if (next == nullptr) {
@@ -137,14 +145,14 @@ void apply_setting(Json& document, const Setting& setting) {
 }
 
 void apply_settings(Json& document, const std::vector<Setting>& settings) {
-  std::vector<Json::json_pointer> done;
+  std::vector<Json::json_pointer> done;  // without '*'
   for (const Setting& setting : settings) {
     apply_setting(document, setting);
     for (const Json::json_pointer& earlier : done) {
       if (document.contains(earlier)) continue;
       refuse(earlier.to_string(), "found " + setting.pointer + " after it, which takes it away, allowed one of them");
     }
-    done.emplace_back(setting.pointer);
+    if (setting.pointer.find('*') == std::string::npos) done.emplace_back(setting.pointer);
   }
 }
 

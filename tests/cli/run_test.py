@@ -92,7 +92,12 @@ class Folders(ProgramTest):
         self.skerry("run", self.scenario(), "--out", "r", "--no-train")
         table = (self.folder / "r" / "table.csv").read_text(encoding="utf-8")
         self.assertEqual(self.skerry("show", "r", "--format", "csv").stdout, table)
-        self.assertIn("| decoupled_diloco |", self.skerry("show", "r", "--format", "md").stdout)
+        first, second = self.skerry("show", "r", "--format", "md").stdout.split("\n\n")
+        for block in (first, second):   # with the money
+            lines = block.strip("\n").split("\n")
+            self.assertIn("| decoupled_diloco |", block)
+            self.assertEqual({text.count("|") for text in lines}, {lines[0].count("|")})
+        self.assertTrue(second.startswith("| protocol | USD |"))
         self.assertIn('"comparison"', self.skerry("show", "r", "--format", "json").stdout)
         self.skerry("show", "nothing", expect=2)
 

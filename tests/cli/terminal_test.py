@@ -1,7 +1,10 @@
 """What reaches a terminal and what a pipe: progress for the one alone, escape sequences for neither."""
+import fcntl
 import os
 import pty
+import struct
 import subprocess
+import termios
 import unittest
 
 from program import PROGRAM, ProgramTest
@@ -12,10 +15,11 @@ SWEEP = """{"skerry": "sweep/1", "seeds": 2, "scenario": "tiny.json",
 
 
 class Terminal(ProgramTest):
-    def on_terminal(self, *words):
+    def on_terminal(self, *words, columns=80):
         """What the program writes to stderr when that is a terminal, and its stdout through a pipe."""
         try:
             master, slave = pty.openpty()
+            fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         except OSError as error:  # no /dev/pts in a bare chroot
             self.skipTest(str(error))
         running = subprocess.Popen([PROGRAM, *map(str, words)], cwd=self.folder, stdin=subprocess.DEVNULL,
@@ -48,6 +52,12 @@ class Terminal(ProgramTest):
         self.assertTrue(shown.endswith(b" \r"), shown[-80:])     # blanks over the last line
         silent, _ = self.on_terminal("run", name, "--out", "b", "--no-train", "--quiet")
         self.assertEqual(silent, b"")
+
+    def test_progress_keeps_to_a_narrow_terminal(self):
+        shown, _ = self.on_terminal("run", self.long_run(), "--out", "a", "--no-train", columns=20)
+        pieces = shown.split(b"\r")
+        self.assertEqual(max(map(len, pieces)), 19)  # the last column would move the cursor on
+        self.assertTrue(any(piece.startswith(b"long: ") for piece in pieces))
 
     def test_no_command_writes_escapes_into_a_pipe(self):
         name = self.scenario(seeds=1, training=False)

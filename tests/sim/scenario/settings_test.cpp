@@ -60,6 +60,16 @@ TEST_CASE("a setting takes the place of a key that excludes it, a default of a r
   CHECK(has(refusal(document), "target_loss"));  // in one file it stays a contradiction
 }
 
+TEST_CASE("'*' stands for all names that are there") {
+  const Scenario s = load(base(), set({{"/islands/*/step_s", "7"}})).scenario;
+  REQUIRE(s.learners.size() > 1);
+  for (const Learner& learner : s.learners)
+    CHECK(learner.step_s == 7.0);
+  CHECK_THROWS_AS(load(base(), set({{"/faults/*/factor", "0.5"}})), BadInput);  // there are none
+  CHECK_THROWS_AS(load(base(), set({{"/islands/*/stepp_s", "7"}})), BadInput);
+  CHECK_THROWS_AS(load(base(), set({{"/stop/*", "7"}})), BadInput);
+}
+
 TEST_CASE("a setting that a later one takes away is refused; of two for one key the later one wins") {
   Json document = base();
   document["training"] = {{"model", "quick"}};
