@@ -4,9 +4,10 @@ from .common import Figure
 
 WIDTH, HEIGHT = 900, 250
 GROUPS = {  # what a newcomer can tell apart: colour and hatch, and the causes
-    "productive": (2, "", ("productive",)), "exposed communication": (1, "", ("exposed_communication",)),
-    "waiting for others": (4, "////", ("straggler_wait", "waiting_for_quorum")),
-    "failures and recovery": (0, "\\\\\\\\", (
+    "productive": (sheet.PRODUCTIVE, "", ("productive",)),
+    "exposed communication": (sheet.NETWORK, "", ("exposed_communication",)),
+    "waiting for others": (sheet.WAITING, "////", ("straggler_wait", "waiting_for_quorum")),
+    "failures and recovery": (sheet.FAILURE, "\\\\\\\\", (
         "down", "degraded", "infrastructure_recovery", "checkpoint_restore", "slice_down", "scale_up",
         "checkpoint_save", "wasted_progress", "other"))}
 
@@ -38,7 +39,7 @@ def loss_and_goodput(run):
         for place, (name, book) in enumerate(grouped.items()):
             start = 0.0
             for group, (colour, hatch, _) in GROUPS.items():
-                axes.barh(place, book[group], left=start, height=0.66, **sheet.swatch(sheet.SERIES[colour], hatch))
+                axes.barh(place, book[group], left=start, height=0.66, **sheet.swatch(colour, hatch))
                 start += book[group]
         axes.set_yticks(range(len(grouped)), [name + "*" * (name in part) for name in grouped])
         axes.set_ylim(len(grouped) - 0.5, -0.5)
@@ -51,7 +52,7 @@ def loss_and_goodput(run):
     def draw(width):
         del width  # one size
         keys = [(look[name].line(), name) for name in hours]
-        keys += [(sheet.swatch(sheet.SERIES[colour], hatch), group) for group, (colour, hatch, _) in GROUPS.items()]
+        keys += [(sheet.swatch(colour, hatch), group) for group, (colour, hatch, _) in GROUPS.items()]
         page = sheet.Sheet(WIDTH, [HEIGHT, HEIGHT], columns=2, legend=keys, left=60, right=20)
         left, right = page.axes
         curves(left)

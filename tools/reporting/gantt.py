@@ -5,20 +5,19 @@ from matplotlib.ticker import MaxNLocator
 
 from . import sheet
 from .common import Figure, NotShown
+from .run_figures import CAUSES
 
 AROUND_S = 120.0
 MOST_LEARNERS = 24
 KINDS = ("region_dark", "island_down", "partition", "shard_lost", "hang", "straggler", "link_cut", "link_slow",
          "corruption", "storage_slow", "slice_down")  # the largest first
 FACTS = ("steps", "cut_step", "phase", "fault", "repaired", "close", "merge", "copy", "join", "leave", "lost")
-LOOKS = {"inner step": (sheet.SERIES[2], ""), "step that is lost": (sheet.SERIES[6], "xxxx"),
-         "exposed_communication": (sheet.SERIES[1], ""), "straggler_wait": (sheet.SERIES[4], ""),
-         "waiting_for_quorum": (sheet.SERIES[4], "////"), "down": (sheet.SERIES[0], ""),
-         "infrastructure_recovery": (sheet.SERIES[0], "////"), "checkpoint_restore": (sheet.SERIES[7], ""),
-         "slice_down": (sheet.SERIES[3], ""), "scale_up": (sheet.SERIES[3], "////"),
-         "checkpoint_save": (sheet.SERIES[7], "////"), "other": (sheet.SERIES[6], ""),
-         "quorum window": (sheet.SERIES[4], "...."), "grace window": (sheet.SERIES[5], "\\\\\\\\"),
-         "merge (transfer)": (sheet.SERIES[7], "")}
+LOOKS = {"inner step": CAUSES["productive"], "step that is lost": CAUSES["wasted_progress"],
+         **{cause: CAUSES[cause] for cause in ("exposed_communication", "straggler_wait", "waiting_for_quorum", "down",
+                                               "infrastructure_recovery", "checkpoint_restore", "slice_down", "scale_up",
+                                               "checkpoint_save", "other")},
+         "quorum window": (sheet.WAITING, "...."), "grace window": (sheet.DEGRADED, "\\\\\\\\"),
+         "merge (transfer)": (sheet.OTHER, "")}
 
 
 class Window:

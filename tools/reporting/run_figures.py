@@ -6,10 +6,11 @@ from .common import Figure, NotShown
 from .reading import numbers
 
 CAUSES = {  # in the order of the stack; colour and hatch by family: network, waiting, failures
-    "productive": (2, ""), "exposed_communication": (1, ""), "straggler_wait": (4, ""),
-    "waiting_for_quorum": (4, "////"), "down": (0, ""), "degraded": (5, ""), "infrastructure_recovery": (0, "////"),
-    "checkpoint_restore": (7, ""), "slice_down": (3, ""), "scale_up": (3, "////"), "checkpoint_save": (7, "////"),
-    "wasted_progress": (6, ""), "other": (6, "xxxx")}
+    "productive": (sheet.PRODUCTIVE, ""), "exposed_communication": (sheet.NETWORK, ""),
+    "straggler_wait": (sheet.WAITING, ""), "waiting_for_quorum": (sheet.WAITING, "////"), "down": (sheet.FAILURE, ""),
+    "degraded": (sheet.DEGRADED, "...."), "infrastructure_recovery": (sheet.FAILURE, "////"),
+    "checkpoint_restore": (sheet.SAVING, ""), "slice_down": (sheet.SLICES, "\\\\\\\\"), "scale_up": (sheet.SLICES, ""),
+    "checkpoint_save": (sheet.SAVING, "////"), "wasted_progress": (sheet.OTHER, "----"), "other": (sheet.OTHER, "xxxx")}
 
 
 def shares(rows):
@@ -30,16 +31,15 @@ def badput(labelled, name="badput", title="Where the chip-seconds went"):
 
     def draw(width):
         narrow = width < 600
-        keys = [(sheet.swatch(sheet.SERIES[CAUSES[c][0]], CAUSES[c][1]), c.replace("_", " ")) for c in used]
+        keys = [(sheet.swatch(*CAUSES[c]), c.replace("_", " ")) for c in used]
         page = sheet.Sheet(width, [(40 if narrow else 26) * len(books) + 6], legend=keys, left=14 if narrow else left,
                            right=26, top=6)
         axes = page.axes[0]
         for place, (label, book) in enumerate(books):
             start = 0.0
             for cause in used:
-                colour, hatch = CAUSES[cause]
                 axes.barh(place + (0.12 if narrow else 0), book[cause], left=start, height=0.45 if narrow else 0.68,
-                          **sheet.swatch(sheet.SERIES[colour], hatch))
+                          **sheet.swatch(*CAUSES[cause]))
                 start += book[cause]
             if narrow:
                 axes.text(0, place - 0.28, label, va="center")
@@ -122,6 +122,9 @@ def losses(run):
         page = sheet.Sheet(width, [250, 250], columns=2, legend=[(look[name].line(), name) for name in run.curves])
         panel(page.axes[0], tokens, False, "charged tokens")
         panel(page.axes[1], hours, log_time, "simulated time (h" + (", log scale)" if log_time else ")"))
+        low, high = (pick(axes.get_ylim()[i] for axes in page.axes) for i, pick in ((0, min), (1, max)))
+        for axes in page.axes:
+            axes.set_ylim(low, high)
         page.axes[0].set_title("at equal tokens", loc="left")
         page.axes[1].set_title("at equal time", loc="left")
         return page

@@ -1,7 +1,8 @@
 """A figure of a given width in pixels, drawn twice (wide, narrow), and its SVG for a page or a file.
 
 Colours are stand-ins while matplotlib draws; in the SVG they become CSS variables, so that one drawing is right on
-light and on dark paper. Series differ by marker, dash and hatch as well as by colour.
+light and on dark paper. Series differ by marker, dash and hatch as well as by colour. Causes of lost time have colours
+of their own, for they stand beside series and are none.
 """
 import html
 import io
@@ -17,17 +18,24 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 WIDE, NARROW = 720, 360
 INK, SOFT, GRID, PAPER = "#00000a", "#00000b", "#00000c", "#00000d"
 SERIES = [f"#0000{16 + i:02x}" for i in range(8)]
+PRODUCTIVE, NETWORK, WAITING, FAILURE, DEGRADED, SLICES, SAVING, OTHER = CAUSES = [f"#0000{24 + i:02x}" for i in range(8)]
 MARKERS = "osD^vPX*"
 DASHES = ["-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2)),
           (0, (2, 2.5)), (0, (4, 1, 4, 3))]
-# Okabe and Ito's colours for the colour blind, darkened or lightened until 3:1 on their paper.
+# Series: Okabe and Ito's colours for the colour blind, darkened or lightened until 3:1 on their paper. Causes: Tol's muted
+# ones, with grey for what is productive, which is no loss.
 LIGHT = {"ink": "#1a1c20", "soft": "#565b64", "grid": "#d9dce1", "paper": "#ffffff",
          "s0": "#0072b2", "s1": "#c2510a", "s2": "#00835f", "s3": "#a8558a", "s4": "#9a6b00", "s5": "#2c8fc7",
-         "s6": "#6b6f76", "s7": "#7a4fc0"}
+         "s6": "#6b6f76", "s7": "#7a4fc0",
+         "c0": "#8a909b", "c1": "#882255", "c2": "#999022", "c3": "#332288", "c4": "#3a9c8f", "c5": "#cc6677", "c6": "#5f3d22",
+         "c7": "#4a4e57"}
 DARK = {"ink": "#e9eaed", "soft": "#a9aeb8", "grid": "#3a3f49", "paper": "#15171c",
         "s0": "#5aaee8", "s1": "#f08a4b", "s2": "#3cc79b", "s3": "#e39ac6", "s4": "#e0ae3c", "s5": "#9bd3f5",
-        "s6": "#9ea3ad", "s7": "#b69af0"}
-_NAMES = {INK: "ink", SOFT: "soft", GRID: "grid", PAPER: "paper", **{code: f"s{i}" for i, code in enumerate(SERIES)}}
+        "s6": "#9ea3ad", "s7": "#b69af0",
+        "c0": "#656c78", "c1": "#d9749f", "c2": "#d6d06a", "c3": "#9a92ef", "c4": "#6fd0c3", "c5": "#f3a3b0", "c6": "#c99f78",
+        "c7": "#c9cdd5"}
+_NAMES = {INK: "ink", SOFT: "soft", GRID: "grid", PAPER: "paper", **{code: f"s{i}" for i, code in enumerate(SERIES)},
+          **{code: f"c{i}" for i, code in enumerate(CAUSES)}}
 
 matplotlib.rcParams.update({
     "text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "skerry", "font.family": "DejaVu Sans",
