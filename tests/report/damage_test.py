@@ -1,4 +1,5 @@
 """Damaged and foreign folders: one plain line and exit code 2, or a page that says what is not there."""
+import gzip
 import json
 import shutil
 import unittest
@@ -73,6 +74,27 @@ class Damage(ReportTest):
             path.write_text(text, encoding="utf-8")
             self.refuses([folder], message)
 
+    def test_runs_that_are_not_there(self):
+        folder = self.copy("run")
+        (folder / "diloco/seed-1/summary.json").unlink()
+        self.refuses([folder], "half a result: diloco/seed-1/summary.json is missing; run it again")
+        folder = self.copy("run")
+        shutil.rmtree(folder / "decoupled_diloco")
+        self.refuses([folder], "half a result: decoupled_diloco/seed-1/summary.json is missing; run it again")
+
+    def test_a_tape_of_another_row(self):
+        folder = self.copy("run")
+        path = folder / "decoupled_diloco/seed-1/tape.jsonl"
+        for other, name in (("diloco/seed-1", "diloco seed 1"), ("decoupled_diloco/seed-2", "decoupled_diloco seed 2"),
+                            ("data_parallel/seed-1", "data_parallel seed 1")):
+            shutil.copy(folder / other / "tape.jsonl", path)
+            self.refuses([folder], f"tape.jsonl: is damaged: it is the tape of {name}, and not of decoupled_diloco seed 1")
+            with gzip.open(path.with_suffix(".jsonl.gz"), "wb") as file:
+                file.write(path.read_bytes())
+            path.unlink()
+            self.refuses([folder], f"tape.jsonl.gz: is damaged: it is the tape of {name}, and not")
+            path.with_suffix(".jsonl.gz").unlink()
+
     def test_losses_that_are_not_there(self):
         folder = self.copy("run")
         path = folder / "curves.csv"
@@ -89,7 +111,7 @@ class Damage(ReportTest):
             path.write_bytes(path.read_bytes()[:-30])
         self.assertIn("Cut off, so not drawn: decoupled_diloco/seed-1/tape.jsonl has no end.", report(folder).stdout)
         text = (folder / "report.html").read_text(encoding="utf-8")
-        self.assertIn("A fault on one time axis: decoupled_diloco/seed-1/tape.jsonl is cut off", text)
+        self.assertRegex(text, "A fault on one time axis: .*decoupled_diloco/seed-1/tape.jsonl is cut off")
         self.assertNotIn('<figure id="fault">', text)
         for path in folder.rglob("tape.jsonl"):
             with path.open("r+b") as file:

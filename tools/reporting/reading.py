@@ -5,7 +5,7 @@ than it should (failed runs, missing points) is read; `notices` says what is mis
 """
 import collections
 import gzip
-import json
+import itertools
 import pathlib
 import shlex
 import zlib
@@ -13,6 +13,7 @@ import zlib
 from .files import Unusable, check_shape, check_version, damage, parsed, read_json, read_rows, value_of  # noqa: F401
 
 LARGEST_TAPE_BYTES = 200_000_000
+NEW_POINTS = ("--dry-run", "--status", "--json", "--retry-failed")  # options that a command to go on with is without
 BOOKED = ("seed", "tokens_per_s", "goodput", "chip_seconds.total", "chip_seconds.productive")
 
 
@@ -32,11 +33,12 @@ class Run(Folder):
         self.comparison = read_json(self.path / "comparison.json")
         self.scenario = read_json(self.path / "scenario.resolved.json")
         self._check_shapes()
-        self.name = str(self.comparison.get("scenario", self.path.name))
+        self.name = real_name(self.comparison.get("scenario", self.path.name), manifest, ".json")
         self.protocols = list(self.comparison["protocols"])
         self.baseline = self.comparison["baseline"]
         self.seeds = self.comparison["seeds"]
-        self.rows = usable_rows(self.path / "table.csv")
+        self.rows, failed = sorted_rows(self.path / "table.csv")
+        self.failed = collections.Counter(row["protocol"] for row in failed)  # protocol → how many of its seeds failed
         self.tape_troubles = {}  # file → why its tape is not drawn
         self.by_protocol = {name: [row for row in self.rows if row["protocol"] == name] for name in self.protocols}
         self.shown = [name for name in self.protocols if self.by_protocol[name]]
@@ -65,16 +67,28 @@ class Run(Folder):
         unknown = sorted({row["protocol"] for row in self.rows} - set(self.protocols))
         if unknown:
             raise Unusable(f"{self.path / 'table.csv'}: of another run: comparison.json has no {', '.join(unknown)}")
+        for protocol, seed in itertools.product(self.protocols, self.seeds):
+            self._check_seed(protocol, seed)
         for row in self.rows:
             where = f"{row['protocol']} seed {row['seed']}"
-            path = self.seed_folder(row["protocol"], row["seed"]) / "summary.json"
-            if path.exists():
-                summary = read_json(path)
-                if (summary.get("protocol"), summary.get("seed")) != (row["protocol"], row["seed"]):
-                    raise Unusable(f"{path}: is damaged: it is not of {where}")
             if row.get("loss.n") and not self.curves.get(row["protocol"], {}).get(row["seed"]):
                 lack = "has no loss" if (self.path / "curves.csv").exists() else "is missing"
                 raise Unusable(f"{self.path}: half a result: curves.csv {lack}, but {where} was trained; run it again")
+
+    def _check_seed(self, protocol, seed):
+        """A run that failed has a summary too, which says so."""
+        folder = self.seed_folder(protocol, seed)
+        path = folder / "summary.json"
+        if not path.exists():
+            raise Unusable(f"{self.path}: half a result: {path.relative_to(self.path)} is missing; run it again")
+        summary = read_json(path)
+        if (summary.get("protocol"), summary.get("seed")) != (protocol, seed):
+            raise Unusable(f"{path}: is damaged: it is not of {protocol} seed {seed}")
+        for name in ("tape.jsonl", "tape.jsonl.gz"):
+            head = tape_head(folder / name)
+            if head and (head.get("protocol"), head.get("seed")) != (protocol, seed):
+                raise Unusable(f"{folder / name}: is damaged: it is the tape of {head.get('protocol')} seed "
+                               f"{head.get('seed')}, and not of {protocol} seed {seed}")
 
     def _check(self):
         self._check_parts()
@@ -141,10 +155,10 @@ class Run(Folder):
 
 
 class Group:
-    """One combination and one row of a sweep: its points over seeds."""
+    """One combination and one row of a sweep: its points over seeds; failed: how many more seeds have failed."""
 
-    def __init__(self, point, protocol, rows, paired):
-        self.point, self.protocol, self.rows, self.paired = point, protocol, rows, paired
+    def __init__(self, point, protocol, rows, paired, failed=0):
+        self.point, self.protocol, self.rows, self.paired, self.failed = point, protocol, rows, paired, failed
 
     def values(self, metric):
         return numbers(self.rows, metric)
@@ -159,37 +173,52 @@ class Sweep(Folder):
     def __init__(self, path, manifest):
         super().__init__(path, manifest)
         self.design = read_json(self.path / "sweep.json")
-        self.name = str(manifest.get("sweep", self.path.name))
+        self.name = real_name(manifest.get("sweep", self.path.name), manifest, ".sweep.json", ".json")
         self.axes = {name: pointers(axis.get("at")) for name, axis in self.design.get("axes", {}).items()}
         self.about = self.design.get("about", "")
         check_shape(self.path / "sweep.json", self.design, {"axes": dict, "table": dict, "scenario": dict})
         records = self._records()
         self.pending = not (self.path / "table.csv").exists()  # times to a target loss stand in the tables alone
         if not self.pending:
-            rows = usable_rows(self.path / "table.csv", self.axes)
+            rows, failed = sorted_rows(self.path / "table.csv", self.axes)
             strangers = [row.get("id") for row in rows if row.get("id") not in self._warned]
             if self._warned and len(strangers) > self._damaged:
                 raise Unusable(f"{self.path / 'table.csv'}: of another sweep, or runs.jsonl was cut: "
                                f"it has no point {strangers[0]}")
         else:
-            rows = [record for record in records if record["status"] != "failed"]
+            rows, failed = ([record for record in records if (record["status"] == "failed") is lost]
+                            for lost in (False, True))
             self.notices.append("The tables are not written yet: what is shown was read from runs.jsonl, with points "
                                 "that an earlier design may have left. Times and costs to the target loss are not worked "
                                 "out yet.")
         if self._damaged and (self.pending or not manifest.get("complete", True)):
-            self.notices.append(f"Damaged lines of runs.jsonl that are left out here: {self._damaged}. The command below runs "
-                                "their points again.")
+            self.notices.append(f"Damaged lines of runs.jsonl that are left out here: {self._damaged}. To run "
+                                f"their points again: {self.again()}")
         if not rows:
             raise Unusable(f"{self.path}: a sweep without one finished point")
         self.rows = rows
         self.warnings = list(collections.Counter(
             text for row in rows for text in self._warned.get(row["id"], [])).items())
-        self.groups = self._groups()
+        self.groups, self.failed_groups = self._groups(failed)
         self.protocols = list(dict.fromkeys(group.protocol for group in self.groups))
         total = manifest.get("points", 0)
         if len(rows) < total or not manifest.get("complete", True):
-            self.notices.insert(0, f"Incomplete: {len(rows)} of {total} points are here, {manifest.get('failed', 0)} "
-                                   "failed. The command below runs what is missing.")
+            lost = len(failed)
+            what = "what is missing" if not lost else "the failed points again" if len(rows) + lost >= total else \
+                "what is missing and what failed"
+            self.notices.insert(0, f"Incomplete: {len(rows)} of {total} points are here, {lost} failed. "
+                                   f"To run {what}: {self.again(lost > 0)}")
+
+    def again(self, retry_failed=False):
+        """The command that runs the points that are not there: all shards, and those that failed where it is told to."""
+        words, kept = list(self.manifest.get("command") or ["skerry", "sweep", "SWEEP"]), []
+        while words:
+            word = words.pop(0)
+            if word == "--shard":
+                words[:1] = []
+            elif word not in NEW_POINTS and not word.startswith("--shard="):
+                kept.append(word)
+        return shlex.join(kept + ["--retry-failed"] * retry_failed)
 
     def _records(self):
         """Rows from runs*.jsonl, for their warnings and for a sweep that has no table yet."""
@@ -215,7 +244,8 @@ class Sweep(Folder):
         self._warned = seen
         return rows
 
-    def _groups(self):
+    def _groups(self, failed):
+        """(groups with finished points, groups all of whose points failed)"""
         paired = {}
         path = self.path / "statistics.json"
         self.baseline = None
@@ -226,10 +256,15 @@ class Sweep(Folder):
                 for group in statistics["groups"]:
                     paired[key_of(group["point"].values(), group["protocol"])] = group.get("paired")
         groups = {}
-        for row in self.rows:
+        for row in (*self.rows, *failed):
             point = {axis: row.get(axis) for axis in self.axes}
-            groups.setdefault(key_of(point.values(), row["protocol"]), (point, row["protocol"], []))[2].append(row)
-        return [Group(point, protocol, rows, paired.get(key)) for key, (point, protocol, rows) in groups.items()]
+            key = key_of(point.values(), row["protocol"])
+            group = groups.setdefault(key, Group(point, row["protocol"], [], paired.get(key)))
+            if row.get("status") == "failed":
+                group.failed += 1
+            else:
+                group.rows.append(row)
+        return ([group for group in groups.values() if group.rows], [group for group in groups.values() if not group.rows])
 
 
 def pointers(at):
@@ -249,17 +284,43 @@ def flattened(tree, prefix=""):
             yield prefix + key, value
 
 
-def usable_rows(path, free=()):
+def real_name(stored, manifest, *ends):
+    """The program stores names with '-' for every character that no folder may have; the file's own name is in the command."""
+    for word in manifest.get("command", []):
+        file = pathlib.PurePath(word).name
+        stem = next((file.removesuffix(end) for end in ends if file.endswith(end)), None)
+        if stem and len(stem.encode()) == len(str(stored)) and all(
+                chr(b) == a or a == "-" for a, b in zip(str(stored), stem.encode())):
+            return stem
+    return str(stored)
+
+
+def tape_head(path):
+    """The first fact of a tape; None where there is none."""
+    if not path.exists():
+        return None
+    with damage(path):
+        try:
+            with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
+                head = parsed(next(file, "null") or "null")
+        except (EOFError, zlib.error):  # of a compressed one that was cut
+            return None
+        return head if isinstance(head, dict) else None
+
+
+def sorted_rows(path, free=()):
+    """(rows of finished runs, rows of those that failed)"""
     if not path.exists():
         raise Unusable(f"{path.parent}: half a result: {path.name} is missing; run it again")
-    rows = [row for row in read_rows(path, (), free) if row.get("status") != "failed"]
+    every = read_rows(path, (), free)
+    rows = [row for row in every if row.get("status") != "failed"]
     if not rows:
         raise Unusable(f"{path}: no finished run in it")
     lost = tuple(key for key in rows[0] if key.startswith("chip_seconds.lost."))
     for key in (*BOOKED, *lost, "protocol", "status"):
         if any(row.get(key) in (None, "") for row in rows):
             raise Unusable(f"{path}: is damaged: a finished run has no {key}")
-    return rows
+    return rows, [row for row in every if row.get("status") == "failed"]
 
 
 def aimed(rows):
