@@ -74,6 +74,44 @@ class Targets(ReportTest):
         self.assertIn("diloco, H 4: not reached in 1 of 2; diloco, H 16: not reached in 2 of 2", text)
         self.assertNotIn("diloco has 1 times", text)
 
+    def test_the_cheapest_way_to_a_target(self):
+        # Hours 4 and 2, dollars 10 and 30: the fastest is not the cheapest; diloco missed it in one seed.
+        hours = {"data_parallel": "14400", "decoupled_diloco": "7200", "diloco": "3600"}
+        usd = {"data_parallel": "10", "decoupled_diloco": "30", "diloco": "1"}
+
+        def change(row):
+            name = row["protocol"]
+            lost = (name, row["seed"]) == ("diloco", "2")
+            return {**row, "target_loss": "3.2", "time_to_loss_s": "" if lost else hours[name],
+                    "cost_to_loss_usd": "" if lost else usd[name]}
+
+        self.assertEqual(verdict.money_to_target(self.run_with(change)),
+                         "To the target loss data_parallel costs least: 10 USD, in 4 h (means of all 2 seeds); the fastest, "
+                         "decoupled_diloco, costs 30 USD and takes 2 h.")
+        usd["decoupled_diloco"] = "5"
+        self.assertEqual(verdict.money_to_target(self.run_with(change)),
+                         "To the target loss decoupled_diloco costs least: 5 USD, in 2 h (means of all 2 seeds), and is the "
+                         "fastest as well. decoupled_diloco costs 0.5 times what the baseline data_parallel costs (10 USD) "
+                         "(95 % interval 0.5 to 0.5, n = 2).")
+        self.assertIsNone(verdict.money_to_target(self.run_with(lambda row: {**row, "cost_to_loss_usd": ""})))
+
+    def test_the_cheapest_combination(self):
+        folder = self.copy("periods")
+        change_table(folder, lambda row: {
+            **row, "target_loss": "4.2", "time_to_loss_s": "3600" if row["H"] == "4" else "7200",
+            "cost_to_loss_usd": "8" if (row["protocol"], row["H"]) == ("diloco", "16") else "9"})
+        self.assertIn("Of the 4 combinations that reached the target loss in every seed, diloco, H 16 costs least: 8 USD, in "
+                      "2 h; the fastest, data_parallel, H 4, costs 9 USD and takes 1 h.",
+                      " ".join(verdict.of_sweep(reading.load(folder))))
+
+    def test_sentences_on_intervals(self):
+        self.assertEqual(verdict.told_apart(1, 1, 0, 0), "The 95 % interval says more")
+        self.assertEqual(verdict.told_apart(2, 0, 0, 2), "The 95 % intervals of both say neither more nor less")
+        self.assertEqual(verdict.told_apart(3, 3, 0, 0), "The 95 % intervals of all 3 say more")
+        self.assertEqual(verdict.told_apart(6, 3, 1, 2),
+                         "Of their 95 % intervals 3 say more, 1 says less and 2 say neither more nor less")
+        self.assertEqual(verdict.over_combinations(1), "at one combination")
+
     def test_claims(self):
         run = self.run_with(dict)
         met = {"protocol": "diloco", "metric": "uptime", "verdict": "met"}
@@ -127,6 +165,20 @@ class Money(ReportTest):
         self.assertIn("<h2>Money</h2>", text)
         self.assertIn("USD a chip-hour: e 2.5, w 2.5.", text)
         self.assertIn("Wasted: chip-hours that were not productive", text)
+
+    def test_wasted_hours_and_what_rounding_leaves_over(self):
+        run = reading.load(self.priced("--no-train"))
+        title, columns, rows = money.tables(run)[0]
+        wasted = columns.index("wasted, chip-h")
+        for row in rows:
+            mine = run.by_protocol[row[0]]
+            self.assertEqual(row[wasted], sheet.number(sum(r["wasted_chip_hours"] for r in mine) / len(mine)))
+        self.assertEqual(money.share_of(6.2e-10, 100), "0")
+        self.assertEqual(money.share_of(1, 100), "1 (1.0 %)")
+        for row in run.rows:   # a cause that is rounding everywhere has no line
+            row["cost.lost_usd.degraded"] = 1e-12
+        causes = [line[0] for line in money.tables(run)[1][2]]
+        self.assertNotIn("wasted: degraded", causes)
 
     def test_money_to_the_target(self):
         run = reading.load(self.priced())

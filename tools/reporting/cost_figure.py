@@ -6,6 +6,15 @@ from .reading import aimed, numbers, trained
 COSTS = ("cost_to_loss_usd", "cost_usd", "cost_spot_usd", "wasted_cost_usd", "energy_kwh")
 
 
+def seeds_drawn(points):
+    """How many markers a row has, in a sentence."""
+    counts = {name: len(pairs) for name, pairs in points}
+    few, most = min(counts.values()), max(counts.values())
+    if few == most:
+        return f"A marker a row and seed, {most} seed{'s' if most > 1 else ''} a row."
+    return f"A marker a row and seed: {', '.join(f'{name} {count}' for name, count in counts.items())}."
+
+
 def cost(run):
     look = common.looks(run.protocols)
     points, rows, partly = [], [], {}
@@ -48,12 +57,14 @@ def cost(run):
         else:
             sheet.linear(axes.xaxis, 0, 1.1 * max(xs))
         ys = [y for _, pairs in points for _, y in pairs]
-        if min(ys) > 0 and max(ys) > 20 * min(ys):
+        log_cost = min(ys) > 0 and max(ys) > 6 * min(ys)
+        if log_cost:
             sheet.logarithmic(axes.yaxis, ys)
         else:
             sheet.linear(axes.yaxis, 0, 1.1 * max(ys))
-        axes.set_xlabel("time to the target loss (h)" + (", log scale" if log else ""))
-        axes.set_ylabel("cost " + ("to the target loss" if metric == "cost_to_loss_usd" else "of the whole run") + " (USD)")
+        axes.set_xlabel("time to the target loss (h" + (", log scale)" if log else ")"))
+        axes.set_ylabel("cost " + ("to the target loss" if metric == "cost_to_loss_usd" else "of the whole run")
+                        + (" (USD, log scale)" if log_cost else " (USD)"))
         return page
 
     missed = [name for name in run.shown if name not in [point[0] for point in points]]
@@ -61,7 +72,7 @@ def cost(run):
                   "A marker a row and seed. " + "; ".join(f"{name} {pairs[0][0]:.3g} h, {pairs[0][1]:.4g} USD"
                                                           for name, pairs in points) + ".", draw,
                   ["row", "hours to the target", *known], rows,
-                  "Below and to the left is better."
+                  f"{seeds_drawn(points)} Below and to the left is better."
                   + "".join(f" {name} reached the target in {seeds} only (open markers): the seeds that missed it are not here."
                             for name, seeds in partly.items())
                   + (f" Not reached, so not drawn: {common.join_names(missed)}." if missed else ""))

@@ -33,14 +33,18 @@ def ink_on(red, green, blue):
 
 
 def panels_of(sweep, metric, across, down, others):
-    """[(label, {(down, across): (mean, n, runs)})], a panel a row and value of the other axes."""
+    """[(label, {(down, across): (mean, n, runs, failed runs)})], a panel a row and value of the other axes."""
     panels = {}
     for group in sweep.groups:
         values = list(group.values(metric).values())
         key = (group.protocol, *(str(group.point[axis]) for axis in others))
         label = label_of(group.protocol, group.point, others)
-        cell = (statistics.mean(values), len(values), len(group.rows))
+        cell = (statistics.mean(values), len(values), len(group.rows) + group.failed, group.failed)
         panels.setdefault(key, (label, {}))[1][group.point[down], group.point[across]] = cell
+    for group in sweep.failed_groups:
+        key = (group.protocol, *(str(group.point[axis]) for axis in others))
+        cells = panels.setdefault(key, (label_of(group.protocol, group.point, others), {}))[1]
+        cells.setdefault((group.point[down], group.point[across]), (None, 0, group.failed, group.failed))
     return list(panels.values())
 
 
@@ -50,7 +54,8 @@ def heat_map(sweep):
         return NotShown("A heat map: it takes two axes that vary independently (a grid).")
     metric = metric_of(sweep)
     across, down = sorted(chosen, key=lambda axis: len(values_of(sweep, axis)))
-    columns, rows = ordered(values_of(sweep, across)), ordered(values_of(sweep, down))
+    columns, rows = (ordered({group.point[axis] for group in (*sweep.groups, *sweep.failed_groups)})
+                     for axis in (across, down))
     if len(columns) > MOST_COLUMNS or len(rows) > MOST_ROWS:
         return NotShown(f"A heat map of {len(rows)} × {len(columns)} cells would not be readable; table.csv has the numbers.")
     others = [axis for axis in sweep.axes if axis not in chosen and len(values_of(sweep, axis)) > 1]
@@ -63,15 +68,15 @@ def heat_map(sweep):
     percent = common.is_share(metric)
 
     def text_of(value):
-        return f"{100 * value:.1f} %" if percent else sheet.number(value)
+        return f"{100 * value:.1f} %" if percent else sheet.number(common.scaled(value, metric))
 
     def panel(page, axes, label, cells):
         for i, row in enumerate(rows):
             for j, column in enumerate(columns):
-                value, n, runs = cells.get((row, column), (None, 0, 0))
+                value, n, runs, failed = cells.get((row, column), (None, 0, 0, 0))
                 if value is None:
                     axes.add_patch(Rectangle((j, i), 1, 1, facecolor="none", edgecolor=sheet.GRID, linewidth=1))
-                    axes.text(j + 0.5, i + 0.5, "skipped" if runs == 0 else
+                    axes.text(j + 0.5, i + 0.5, "skipped" if runs == 0 else "failed" if failed == runs else
                               "missed" if metric in common.UNREACHED else "none", ha="center", va="center",
                               fontsize=10, color=sheet.SOFT)
                     continue
@@ -104,11 +109,13 @@ def heat_map(sweep):
             panel(page, axes, label, cells)
         return page
 
-    table = [[label, common.exact(row), common.exact(column), n, common.exact(value)]
-             for label, cells in panels for (row, column), (value, n, _) in cells.items()]
+    table = [[label, common.exact(row), common.exact(column), n, common.exact(common.scaled(value, metric))]
+             for label, cells in panels for (row, column), (value, n, *_) in cells.items()]
+    unit = common.unit_of(metric)
+    scale = "" if percent or unit in ("", common.title_of(metric)) else f" Unit: {unit}."
     more = f" {len(panels) - len(shown)} more panels are not drawn; the table has them." if len(panels) > len(shown) else ""
     return Figure("heat-map", f"Heat map: {common.title_of(metric)} over {down} and {across}",
                   f"Panels of cells, a panel a row; from {text_of(low)} to {text_of(high)}; each cell has its value and n.",
-                  draw, ["row", down, across, "n", metric], table,
+                  draw, ["row", down, across, "n", common.with_unit(metric)], table,
                   "Means over n seeds; brighter is more, one scale for all panels. \"skipped\": not in the design or not "
-                  f"run.{more}")
+                  f"run.{scale}{more}")

@@ -1,10 +1,11 @@
 """What the rows of a run cost, and what the money that no useful step took went to."""
-from . import common, statistics
+from . import statistics
 from .reading import aimed, numbers, trained
 from .sheet import number
 from .verdict import three
 
 LOST = "cost.lost_usd."
+ROUNDING = 1e-6  # of a row's cost: less than that is what sums of floating-point numbers leave over
 
 
 def has_costs(run):
@@ -16,7 +17,9 @@ def mean(rows, metric):
 
 
 def share_of(part, whole):
-    return f"{number(part)} ({100 * part / whole:.1f} %)" if part and whole else number(part)
+    if not part or not whole:
+        return number(part)
+    return f"{number(part)} ({100 * part / whole:.1f} %)" if abs(part) >= ROUNDING * abs(whole) else "0"
 
 
 def to_target(rows):
@@ -38,14 +41,15 @@ def tables(run):
     if not has_costs(run):
         return []
     with_target = trained(run.rows)
-    columns = ["protocol", "cost, USD", "× base", "wasted, USD", "energy, kWh", "USD per Gtoken",
+    columns = ["protocol", "cost, USD", "× base", "wasted, USD", "wasted, chip-h", "energy, kWh", "USD per Gtoken",
                *(["to target, USD"] if with_target else [])]
     out = []
     for name in run.shown:
         rows = run.by_protocol[name]
         cost = mean(rows, "cost_usd")
         out.append([name, number(cost), times_base(run, name), share_of(mean(rows, "wasted_cost_usd"), cost),
-                    number(mean(rows, "energy_kwh")), number(mean(rows, "cost_usd_per_1e9_tokens")),
+                    number(mean(rows, "wasted_chip_hours")), number(mean(rows, "energy_kwh")),
+                    number(mean(rows, "cost_usd_per_1e9_tokens")),
                     *([to_target(rows)] if with_target else [])])
     return [("Money", columns, out), *by_cause(run)]
 
@@ -61,9 +65,10 @@ def by_cause(run):
     """A line a cause, a column a row of the scenario: there are more causes than rows."""
     known = [name for name in run.shown if mean(run.by_protocol[name], "cost.productive_usd") is not None]
     parts = ["cost.productive_usd", *(key for key in run.rows[0] if key.startswith(LOST)), "cost.wan_usd"]
-    used = [key for key in parts if any(mean(run.by_protocol[name], key) for name in known)]
-    words = {"cost.productive_usd": "productive", "cost.wan_usd": "wide area"}
     costs = {name: mean(run.by_protocol[name], "cost_usd") for name in known}
+    used = [key for key in parts
+            if any(abs(mean(run.by_protocol[name], key) or 0) >= ROUNDING * abs(costs[name] or 0) > 0 for name in known)]
+    words = {"cost.productive_usd": "productive", "cost.wan_usd": "wide area"}
     words |= {key: "wasted: " + key.removeprefix(LOST + "wasted_").removeprefix(LOST).replace("_", " ") for key in used
               if key.startswith(LOST)}
     lines = [[words[key],

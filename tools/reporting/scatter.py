@@ -13,7 +13,9 @@ def scatter(sweep):
         return None
     metric = metric_of(sweep)
     look = common.looks(sweep.protocols)
-    dots = [(group, statistics.mean(group.values(metric).values())) for group in sweep.groups if group.values(metric)]
+    factor = 1 if common.is_share(metric) else common.factor_of(metric)  # axes of shares are labelled in %
+    dots = [(group, factor * statistics.mean(group.values(metric).values())) for group in sweep.groups
+            if group.values(metric)]
 
     def draw(width):
         keys = [({**look[name].line(), "linestyle": "none"}, name) for name in sweep.protocols]
@@ -35,8 +37,8 @@ def scatter(sweep):
             if (values := [value for group, value in dots if group.protocol == name])]
     return Figure("scatter", f"{common.title_of(metric)} over the draws",
                   f"Panels over {common.join_names(axes_drawn)}, a dot a draw and row: {'; '.join(ends)}.", draw,
-                  ["row", *axes_drawn, "n", metric],
+                  ["row", *axes_drawn, "n", common.with_unit(metric)],
                   [[group.protocol, *(common.exact(group.point[axis]) for axis in axes_drawn), len(group.values(metric)),
-                    common.exact(value)] for group, value in dots],
+                    common.exact(100 * value if common.is_share(metric) else value)] for group, value in dots],
                   "Every axis was drawn at random at once: each panel shows one of them and spreads by the others.",
                   "table.csv")

@@ -1,7 +1,7 @@
 """Figures over swept keys: lines against one axis, badput and paired differences of every group, heat maps."""
 from . import common, run_figures, sheet, statistics
 from .common import Figure, NotShown
-from .reading import aimed, trained
+from .reading import aimed, missed, trained
 
 BANDWIDTH = ("port_gbps", "up_gbps", "down_gbps", "gbps", "bandwidth_gbps")
 CHIPS = ("chips_total", "chips")
@@ -105,14 +105,32 @@ def line_figure(sweep, axis, metrics, name, title, note):
             for group in groups:
                 y = common.possible(statistics.mean_interval(group.values(metric).values()), metric)
                 if y:
-                    rows.append([label, common.exact(group.point[axis]), metric, y.n,
-                                 *(common.exact(v) for v in (y.value, y.low, y.high))])
-        y = statistics.mean(groups[-1].values(found[0]).values())
+                    rows.append([label, common.exact(group.point[axis]), common.with_unit(metric), y.n,
+                                 *(common.exact(common.scaled(v, metric)) for v in (y.value, y.low, y.high))])
+        y = common.scaled(statistics.mean(groups[-1].values(found[0]).values()), found[0])
         if y is not None:
-            ends.append(f"{label} {y:.3g}")
+            ends.append(f"{label} {y:.3g}{' %' if common.is_share(found[0]) else ''}")
     description = (f"{title}: one line a row. {common.title_of(found[0])} at the largest {axis}: {'; '.join(ends)}.")
     return Figure(name, title, description, draw, ["line", axis, "metric", "n", "mean", "low", "high"], rows,
-                  note + " Upright bars are 95 % intervals over the seeds; none with one seed." + left_out)
+                  note + coinciding(lines, axis, found) + " Upright bars are 95 % intervals over the seeds; none with one "
+                  "seed." + left_out)
+
+
+def coinciding(lines, axis, metrics):
+    """Sentences on lines of which only the last one drawn is seen."""
+    said = []
+    for metric in metrics:
+        alike = {}
+        for label, groups in lines:
+            means = [(g.point[axis], statistics.mean(g.values(metric).values())) for g in groups]
+            course = tuple((x, f"{y:.6g}") for x, y in means if y is not None)
+            if len(course) > 1:
+                alike.setdefault(course, []).append(label)
+        for labels in alike.values():
+            if len(labels) > 1:
+                said.append(f" In {common.title_of(metric)} these {len(labels)} lines coincide, and the last one covers the "
+                            f"others: {'; '.join(labels)}.")
+    return "".join(said)
 
 
 def utilization(sweep):
@@ -126,9 +144,12 @@ def utilization(sweep):
 
 def goodput(sweep):
     axis = axis_of(sweep, CHIPS)
-    presets = {row.get("preset") for row in sweep.rows}
-    missing = [preset for preset in ("data_parallel", "data_parallel_elastic") if preset not in presets]
-    note = "Both baselines are there: data_parallel and data_parallel_elastic." if not missing else \
+    presets = {row.get("preset"): row["protocol"] for row in reversed(sweep.rows)}
+    wanted = ("data_parallel", "data_parallel_elastic")
+    missing = [preset for preset in wanted if preset not in presets]
+    named = [preset if presets[preset] == preset else f"{presets[preset]} (the preset {preset})" for preset in wanted
+             if preset in presets]
+    note = f"Both baselines are there: {common.join_names(named)}." if not missing else \
         f"Not in this sweep: the baseline {common.join_names(missing)}."
     figure = axis and line_figure(sweep, axis, ["goodput"], "goodput", "Goodput against chips", note)
     return figure or NotShown("Goodput against chips: no axis varies the chips of islands; "
@@ -147,56 +168,67 @@ def time_to_loss(sweep):
     lines, left_out = lines_of(sweep, axis)
     look = common.looks([label for label, _ in lines])
 
-    def reached(group):
-        return [seconds / 3600 for seconds in group.values("time_to_loss_s").values()]
-
-    every = [hours for _, groups in lines for group in groups for hours in reached(group)]
-    missed = any(group.missed() for _, groups in lines for group in groups)
-
     def draw(width):
-        legend = [(look[label].line(), label) for label, _ in lines]
-        if missed:
-            legend.append(({"color": sheet.INK, "linestyle": "none", "marker": "o", "markerfacecolor": "none"},
-                           "not reached by every seed"))
-        page = sheet.Sheet(width, [240], legend=legend)
-        axes = page.axes[0]
-        top = 1.12 * max(every, default=1.0)
-        for i, (label, groups) in enumerate(lines):
-            xs, ys = [], []
-            for group in groups:
-                hours = reached(group)
-                whole = hours and not group.missed()
-                xs.append(group.point[axis])
-                ys.append(statistics.mean(hours) if whole else float("nan"))
-                if group.missed():
-                    high = top * (1.06 + 0.05 * (i % 4))
-                    axes.plot([group.point[axis]], [high], color=look[label].colour, marker=look[label].marker,
-                              markerfacecolor="none", linestyle="none")
-                    axes.plot([group.point[axis]] * len(hours), hours, color=look[label].colour, linestyle="none",
-                              marker=look[label].marker, markerfacecolor="none", markersize=3.5)
-                elif len(hours) > 1:
-                    axes.plot([group.point[axis]] * 2, [min(hours), max(hours)], color=look[label].colour, linewidth=1.2)
-            axes.plot(xs, ys, **look[label].line())
-        sheet.linear(axes.yaxis, 0, top * (1.28 if missed else 1))
-        if missed:
-            axes.axhline(top, color=sheet.SOFT, linewidth=1)
-            axes.annotate("not reached", (1, top), xycoords=("axes fraction", "data"), ha="right", va="bottom",
-                          xytext=(0, 3), textcoords="offset points")
-            axes.set_yticks([tick for tick in axes.get_yticks() if 0 <= tick <= top])
-        x_axis(axes, sweep, axis, page.narrow)
-        axes.set_ylabel("time to the target loss (h)")
-        return page
+        return time_sheet(width, sweep, axis, lines, look)
 
     rows = [[label, common.exact(group.point[axis]), len(aimed(group.rows)), len(reached(group)),
-             common.exact(statistics.mean(reached(group))) or ("not reached" if group.missed() else "not trained")]
-            for label, groups in lines for group in groups]
+             common.exact(statistics.mean(reached(group))) or ("not reached" if group.missed() else "not trained"),
+             common.exact(statistics.mean(ends_of(group)))] for label, groups in lines for group in groups]
     return Figure("time-to-loss", "Time to the target loss against H",
                   f"One line a row over {axis}. "
                   + "; ".join(f"{r[0]} at {r[1]}: {r[4]}{' h' if r[3] else ''}" for r in rows) + ".", draw,
-                  ["line", axis, "n", "reached", "mean hours of those that reached"], rows,
+                  ["line", axis, "n", "reached", "mean hours of those that reached", "mean hours at which the others ended"],
+                  rows,
                   "A filled marker is the mean of seeds that all reached the target, the bar from the first to the last. "
-                  "Open markers above the rule: not every seed reached it by the end of its run; small open ones are the "
-                  "seeds that did." + left_out)
+                  "An open marker under an arrow is a run that ended at that date without having reached it: it would take "
+                  "longer than that, if it gets there at all. Small open ones are the other seeds of such a row."
+                  + coinciding(lines, axis, ["time_to_loss_s"]) + left_out)
+
+
+def reached(group):
+    return [seconds / 3600 for seconds in group.values("time_to_loss_s").values()]
+
+
+def ends_of(group):
+    """Hours at which the runs ended that did not reach their target."""
+    return [row["simulated_s"] / 3600 for row in missed(group.rows) if row.get("simulated_s") is not None]
+
+
+def time_sheet(width, sweep, axis, lines, look):
+    every = [hours for _, groups in lines for group in groups for hours in reached(group) + ends_of(group)] or [1.0]
+    lost = any(group.missed() for _, groups in lines for group in groups)
+    legend = [(look[label].line(), label) for label, _ in lines]
+    if lost:
+        legend.append(({"color": sheet.INK, "linestyle": "none", "marker": "o", "markerfacecolor": "none"},
+                       "not reached by every seed (\u2191 at the end of a run)"))
+    page = sheet.Sheet(width, [240], legend=legend)
+    axes = page.axes[0]
+    log = min(every) > 0 and max(every) > 6 * min(every)
+    for label, groups in lines:
+        xs, ys = [], []
+        open_marker = {"color": look[label].colour, "linestyle": "none", "marker": look[label].marker,
+                       "markerfacecolor": "none"}
+        for group in groups:
+            x, hours = group.point[axis], reached(group)
+            xs.append(x)
+            ys.append(statistics.mean(hours) if hours and not group.missed() else float("nan"))
+            if group.missed():
+                for end in ends_of(group):
+                    axes.annotate("", (x, end), xytext=(0, 22), textcoords="offset points", annotation_clip=False,
+                                  arrowprops={"arrowstyle": "<-", "color": look[label].colour, "shrinkA": 0, "shrinkB": 3})
+                    axes.plot([x], [end], **open_marker)
+                axes.plot([x] * len(hours), hours, **{**open_marker, "markersize": 3.5})
+            elif len(hours) > 1:
+                axes.plot([x] * 2, [min(hours), max(hours)], color=look[label].colour, linewidth=1.2)
+        axes.plot(xs, ys, **look[label].line())
+    top = max(every) * ((max(every) / min(every))**0.16 if log else 1.18 if lost else 1.06)
+    if log:
+        sheet.logarithmic(axes.yaxis, [*every, top])
+    else:
+        sheet.linear(axes.yaxis, 0, top)
+    x_axis(axes, sweep, axis, page.narrow)
+    axes.set_ylabel("time to the target loss (h" + (", log scale)" if log else ")"))
+    return page
 
 
 def badput(sweep):
@@ -225,7 +257,9 @@ def paired(sweep):
         if found and base:
             mine, its = group.values(metric), base.values(metric)
             rows.append((label_of(group.protocol, group.point, told),
-                         [(seed, mine[seed] - its[seed]) for seed in mine if seed in its], found))
+                         [(seed, common.scaled(mine[seed] - its[seed], metric)) for seed in mine if seed in its],
+                         statistics.Interval(*(common.scaled(v, metric) for v in (found.value, found.low, found.high)),
+                                             found.n)))
     if not rows:
         return NotShown("Paired differences: no row has its baseline at the same point and seeds (or statistics.json is "
                         "not written yet).")
@@ -254,13 +288,13 @@ def paired(sweep):
         axes.set_ylim(len(rows) - 0.4, -0.9 if narrow else -0.6)
         axes.grid(False, axis="y")
         axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(f"{common.axis_title(metric)}, minus {sweep.baseline}")
+        axes.set_xlabel(f"{common.difference_title(metric)}, minus {sweep.baseline}")
         return page
 
     return Figure("paired", f"Differences of {common.title_of(metric)} to {sweep.baseline}, paired by seed",
                   "Dots are seeds, the upright bar their mean, the wide bar its 95 % interval: "
                   + "; ".join(f"{row[0]} {row[2].value:.4g}" for row in rows) + ".", draw,
-                  ["row", "n", "difference", "low", "high", "by seed"],
+                  ["row", "n", f"difference, {common.difference_unit(metric)}".rstrip(", "), "low", "high", "by seed"],
                   [[label, i.n, common.exact(i.value), common.exact(i.low), common.exact(i.high),
                     "; ".join(f"{seed}: {value:.5g}" for seed, value in dots)] for label, dots, i in rows],
                   "A dot a seed; the upright bar is the mean, the wide bar its 95 % interval (Student t). One seed has no "

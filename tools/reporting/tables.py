@@ -1,9 +1,13 @@
 """The comparison table of a run, the pivot tables of a sweep, and the facts beside them."""
-from . import common, statistics
+import fnmatch
+
+from . import common, statistics, sweep_figures
 from .reading import aimed, numbers, trained
 from .sheet import number
-from .sweep_figures import values_of, word
+from .sweep_figures import word
 from .verdict import three
+
+PORTS = ("port_gbps", "up_gbps", "down_gbps")
 
 
 def share(rows, causes):
@@ -43,7 +47,10 @@ def comparison(run):
             f"{100 * share(rows, faults):.1f}", "–" if merged is None else f"{100 * merged:.1f}",
             f"{statistics.mean(stale):.1f}" if syncer and stale else "–",
             f"{final:.3f}" if isinstance(final, float) else "–",
-            "base" if base and isinstance(final, float) else f"{loss.value:+.3f}" if loss else "–", len(rows)])
+            "base" if base and isinstance(final, float) else f"{loss.value:+.3f}" if loss else "–",
+            f"{len(rows)} ({run.failed[name]} failed)" if run.failed[name] else len(rows)])
+    out += [[name, "failed", *["–"] * (len(columns) - 3), f"0 ({run.failed[name]} failed)"] for name in run.protocols
+            if name not in run.shown and run.failed[name]]
     if all(row[10] == "–" for row in out):
         columns, out = columns[:10] + columns[12:], [row[:10] + row[12:] for row in out]
     return columns, out
@@ -62,7 +69,8 @@ def notes(run):
 def pivots(sweep):
     """[(metric, columns, rows)] with mean, interval and n in each cell."""
     table = sweep.design.get("table") or {}
-    axes = [axis for axis in sweep.axes if len(values_of(sweep, axis)) > 1]
+    groups = (*sweep.groups, *sweep.failed_groups)
+    axes = [axis for axis in sweep.axes if len({str(group.point[axis]) for group in groups}) > 1]
     columns = table.get("columns") or (axes[-1] if axes else "protocol")
     rows = [name for name in table.get("rows", ["protocol"]) if name != columns]
     rows += [name for name in ["protocol", *axes] if name not in rows and name != columns]
@@ -70,11 +78,11 @@ def pivots(sweep):
     def part(group, name):
         return group.protocol if name == "protocol" else group.point.get(name)
 
-    across = list(dict.fromkeys(part(group, columns) for group in sweep.groups))
+    across = list(dict.fromkeys(part(group, columns) for group in groups))
     out = []
     for metric in table.get("cells") or ["goodput", "tokens_per_s"]:
         lines = {}
-        for group in sweep.groups:
+        for group in groups:
             key = tuple(part(group, name) for name in rows)
             lines.setdefault(key, {})[part(group, columns)] = cell_of(group, metric, sweep.pending)
         out.append((metric, [*rows, *(word(v) if columns == "protocol" else f"{columns} {word(v)}" for v in across)],
@@ -84,6 +92,8 @@ def pivots(sweep):
 
 def cell_of(group, metric, pending):
     """pending: the sweep has no tables yet, in which alone a time to a loss stands."""
+    if not group.rows:
+        return f"failed in {common.seeds_of(group.failed, group.failed)}" if group.failed > 1 else "failed"
     values = common.possible(statistics.mean_interval(group.values(metric).values()), metric)
     missed = group.missed() if metric in common.UNREACHED else 0
     if pending and metric in common.UNREACHED:
@@ -92,19 +102,63 @@ def cell_of(group, metric, pending):
         return "no target"
     if not values:
         return "not reached" if missed else "–"
-    factor, text = (100, lambda v: f"{v:.1f}") if common.is_share(metric) else (1, number)
-    sign = " %" if factor == 100 else ""
+    factor, text = common.factor_of(metric), (lambda v: f"{v:.1f}") if common.is_share(metric) else number
+    sign = " %" if common.is_share(metric) else ""
     span = "" if values.low is None else f" [{text(factor * values.low)}, {text(factor * values.high)}]"
     seeds = f"n={values.n}" + (f" of {len(group.rows)}" if values.n < len(group.rows) else "")
     seeds += f", not reached in {missed} of {len(aimed(group.rows))}" if missed else ""
+    seeds += f", failed in {group.failed} of {len(group.rows) + group.failed}" if group.failed else ""
     return f"{text(factor * values.value)}{sign}{span} {seeds}"
 
 
-def transport(scenario):
-    """What the network was, for the facts below the table."""
-    words = [f"{key} {value}" for key, value in (scenario.get("transport") or {}).items() if not isinstance(value, dict)]
-    ports = [f"{name} {port_of(region)}" for name, region in (scenario.get("regions") or {}).items()]
-    return "; ".join([", ".join(words) or "transport: defaults", "ports: " + ", ".join(ports[:24])] if ports else words)
+def transport(scenario, swept=()):
+    """What the network was, for the facts below the table. swept: [(pointer, the values that a sweep gave it)]."""
+    def is_swept(*path):
+        return any(covers(pointer, path) for pointer, _ in swept)
+
+    words = [f"{key} {value}" for key, value in (scenario.get("transport") or {}).items()
+             if not isinstance(value, dict) and not is_swept("transport", key)]
+    ports = [f"{name} {port_of(region)}" for name, region in (scenario.get("regions") or {}).items()
+             if not any(is_swept("regions", name, key) for key in PORTS)]
+    keys = [f"{pointer}: swept, {span}" for pointer, span in swept if pointer.startswith(("/transport", "/links"))]
+    parts = [", ".join(words) or ("" if keys else "transport: defaults"),
+             "ports: " + ", ".join(ports[:24]) + (f" and {len(ports) - 24} more" if len(ports) > 24 else "") if ports else "",
+             *swept_ports(scenario, swept), *keys]
+    return "; ".join(part for part in parts if part)
+
+
+def swept_ports(scenario, swept):
+    """A text for each set of ports that was swept alike."""
+    alike, regions = {}, scenario.get("regions") or {}
+    for pointer, span in swept:
+        names = [name for name in regions if any(covers(pointer, ("regions", name, key)) for key in PORTS)]
+        if names:
+            alike.setdefault((pointer.rsplit("/", 1)[-1], span), []).extend(names)
+    out = []
+    for (key, span), names in alike.items():
+        which = "" if len(set(names)) == len(regions) else f" of {common.join_names(names)}"
+        out.append(f"ports{which}{'' if key == 'port_gbps' else f' ({key})'}: swept, {span}")
+    return out
+
+
+def covers(pointer, path):
+    """Does a swept pointer, with * for any name, set what stands at this path?"""
+    steps = pointer.strip("/").split("/")
+    return len(steps) <= len(path) and all(fnmatch.fnmatchcase(name, step) for step, name in zip(steps, path))
+
+
+def swept(sweep):
+    """[(pointer, its values in words)]"""
+    out = []
+    for axis, at in sweep.axes.items():
+        values = sweep_figures.values_of(sweep, axis)
+        for pointer in at:
+            unit = f" {common.unit_of(pointer.rsplit('/', 1)[-1])}".rstrip()
+            numeric = sweep_figures.is_numeric(sweep, axis)
+            span = (word(values[0]) if len(values) == 1 else f"{word(min(values))} to {word(max(values))}") + unit \
+                if numeric else ", ".join(word(value) for value in values[:8])
+            out.append((pointer, span))
+    return out
 
 
 def port_of(region):
@@ -113,6 +167,11 @@ def port_of(region):
     if "up_gbps" in region or "down_gbps" in region:
         return f"{region.get('up_gbps', 'ideal')} up, {region.get('down_gbps', 'ideal')} down Gbit/s"
     return "ideal"
+
+
+def width_of(columns, rows):
+    """About how many characters a line of a table takes."""
+    return sum(2 + max([len(str(name)), *(len(str(row[i])) for row in rows)]) for i, name in enumerate(columns))
 
 
 def versions(manifest):

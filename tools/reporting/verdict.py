@@ -129,6 +129,38 @@ def first_there(run, goal, whole, hours):
     return out
 
 
+def money_to_target(run):
+    """The cheapest way to the target beside the fastest, of rows that reached it in all seeds and have a cost to it."""
+    known = {}
+    for name in run.shown:
+        goals = aimed(run.by_protocol[name])
+        hours, usd = (numbers(goals, metric) for metric in ("time_to_loss_s", "cost_to_loss_usd"))
+        if goals and len(hours) == len(usd) == len(goals):
+            known[name] = (hours, usd)
+    if not known:
+        return None
+    dear = {name: statistics.mean(usd.values()) for name, (_, usd) in known.items()}
+    late = {name: statistics.mean(hours.values()) / 3600 for name, (hours, _) in known.items()}
+    cheapest, fast = min(dear, key=dear.get), min(late, key=late.get)
+    text = (f"To the target loss {cheapest} costs least: {three(dear[cheapest])} USD, in {three(late[cheapest])} h"
+            f" ({over_seeds(len(known[cheapest][1]))})")
+    text += ", and is the fastest as well." if fast == cheapest else \
+        f"; the fastest, {fast}, costs {three(dear[fast])} USD and takes {three(late[fast])} h."
+    if len(known) == 1:
+        text += " No other row reached it in all seeds with a known cost."
+    elif run.baseline in known and run.baseline != cheapest:
+        ratio = statistics.ratio_interval(known[cheapest][1], known[run.baseline][1])
+        unsure = ratio and ratio.low is not None and not ratio.excludes(1)
+        text += (f" {cheapest} costs {three(ratio.value)} times what the baseline {run.baseline} costs "
+                 f"({three(dear[run.baseline])} USD) {within(ratio, three)}{', not told apart' if unsure else ''}."
+                 if ratio else "")
+    return text
+
+
+def over_seeds(count):
+    return "one seed" if count == 1 else f"means of all {count} seeds"
+
+
 def final_losses(run):
     said = []
     for name, row in run.comparison["protocols"].items():
@@ -194,21 +226,23 @@ def ends(rows_by_name):
 
 
 def of_run(run):
-    return [text for text in (fastest(run), productive(run), to_target(run), final_losses(run), assumptions(run),
+    return [text for text in (fastest(run), productive(run), to_target(run), money_to_target(run),
+                              final_losses(run), assumptions(run),
                               claims(run), ends(run.by_protocol), books(run)) if text]
 
 
 def of_sweep(sweep):
     metric = metric_of(sweep)
     told = [axis for axis in sweep.axes if len(values_of(sweep, axis)) > 1]
-    low_is_good = "loss" in metric or metric.endswith(("_usd", "_kwh", "_bytes")) or metric == "wan.bytes"
+    low_is_good = metric.startswith(("cost", "wasted", "energy", "step_interval", "chip_seconds.lost", "stale")) \
+        or "loss" in metric or metric.endswith(("_usd", "_kwh", "bytes"))
     scored = [(label_of(g.protocol, g.point, told), g, statistics.mean_interval(g.values(metric).values()))
               for g in sweep.groups]
     partly = [s for s in scored if metric in common.UNREACHED and s[1].missed()]
     scored = [s for s in scored if s not in partly]
     scored = [(label, group, common.possible(interval, metric)) for label, group, interval in scored]
     scored = sorted((s for s in scored if s[2]), key=lambda s: s[2].value if low_is_good else -s[2].value)
-    text = percent if common.is_share(metric) else number
+    text = percent if common.is_share(metric) else lambda value: number(common.scaled(value, metric))
     unit = " %" if common.is_share(metric) else f" {common.unit_of(metric)}".rstrip()
     name = common.title_of(metric)
     runs, seeds = len(sweep.rows), sorted({len(g.rows) for g in sweep.groups})
@@ -227,12 +261,31 @@ def of_sweep(sweep):
         out.append(f"Not every seed reached the target loss in {len(partly)} of {len(sweep.groups)} combinations, which are not "
                    "ranked here: a mean over those that did would flatter them"
                    f" ({'; '.join(which[:MOST_NAMED])}{more}).")
+    out += money_of_sweep(sweep, told)
     out += on_targets(sweep, metric)
     out += by_pairs(sweep, metric, name, told)
     rows = {}
     for group in sweep.groups:
         rows.setdefault(group.protocol, []).extend(group.rows)
     return [sentence for sentence in (*out, ends(rows)) if sentence]
+
+
+def money_of_sweep(sweep, told):
+    """The combination that reaches its target loss for the least money, beside the one that does so first."""
+    known = []
+    for group in sweep.groups:
+        goals = aimed(group.rows)
+        hours, usd = (numbers(goals, column) for column in ("time_to_loss_s", "cost_to_loss_usd"))
+        if goals and len(hours) == len(usd) == len(goals):
+            known.append((label_of(group.protocol, group.point, told), statistics.mean(hours.values()) / 3600,
+                          statistics.mean(usd.values())))
+    if len(known) < 2:
+        return []
+    cheapest, fast = min(known, key=lambda k: k[2]), min(known, key=lambda k: k[1])
+    return [f"Of the {len(known)} combinations that reached the target loss in every seed, {cheapest[0]} costs least: "
+            f"{three(cheapest[2])} USD, in {three(cheapest[1])} h"
+            + (", and is the fastest as well." if cheapest is fast else
+               f"; the fastest, {fast[0]}, costs {three(fast[2])} USD and takes {three(fast[1])} h.")]
 
 
 def on_targets(sweep, metric):
@@ -268,13 +321,28 @@ def by_pairs(sweep, metric, name, told):
                         for test in (lambda f: f.low > 1, lambda f: f.high < 1))
         unsure = len(found) - above - below
         ratios = sorted(f.value for f in found)
-        span = three(ratios[0]) if len(ratios) == 1 else f"{three(ratios[0])} to {three(ratios[-1])}"
+        low, high = three(ratios[0]), three(ratios[-1])
+        span = low if low == high else f"{low} to {high}"
         without = sum(f.low is None for f in found)
-        text = f"{protocol} has {span} times the {name} of {sweep.baseline} over {len(found)} combinations, paired by seed"
+        text = f"{protocol} has {span} times the {name} of {sweep.baseline} {over_combinations(len(found))}, paired by seed"
         if without == len(found):
             out.append(f"{text}; one seed each, so without intervals.")
             continue
-        parts = [f"{count} {words}" for count, words in ((above, "more"), (below, "less"), (unsure, "not told apart"))
-                 if count]
-        out.append(f"{text}. By 95 % intervals: {', '.join(parts)}" + (f" ({without} of one seed)." if without else "."))
+        out.append(f"{text}. {told_apart(len(found), above, below, unsure)}"
+                   + (f" ({without} with one seed, so without an interval)." if without else "."))
     return out
+
+
+def over_combinations(count):
+    return "at one combination" if count == 1 else f"over {count} combinations"
+
+
+def told_apart(count, above, below, unsure):
+    """What the 95 % intervals of `count` combinations say."""
+    if count == 1:
+        return "The 95 % interval says " + ("more" if above else "less" if below else "neither more nor less")
+    parts = [(some, words) for some, words in ((above, "more"), (below, "less"), (unsure, "neither more nor less")) if some]
+    if len(parts) == 1:
+        return f"The 95 % intervals of {'both' if count == 2 else f'all {count}'} say {parts[0][1]}"
+    said = [f"{some} say{'s' if some == 1 else ''} {words}" for some, words in parts]
+    return f"Of their 95 % intervals {common.join_names(said)}"
