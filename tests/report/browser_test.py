@@ -67,6 +67,13 @@ return [document.documentElement.scrollWidth - innerWidth,
             e => !e.closest('.box') && e.getBoundingClientRect().right > main.right + 1).map(e => e.tagName)];"""
 
 
+# Tables whose right side is cut, and those of them that say so.
+CUT = """
+const cut = [...document.querySelectorAll('.table')].filter(e => !e.closest('details') && e.scrollWidth > e.clientWidth + 1);
+const told = e => e.previousElementSibling.matches('.goes-on') && e.previousElementSibling.offsetHeight > 0;
+return [cut.map(e => e.getAttribute('aria-label')), cut.filter(told).map(e => e.getAttribute('aria-label'))];"""
+
+
 @unittest.skipUnless(knows_localhost(), "this system does not know the name localhost")
 class Browser(ReportTest):
     @classmethod
@@ -147,13 +154,23 @@ class Browser(ReportTest):
         self.assertEqual(self.driver.get_log("browser"), [])
         self.assertEqual(len([url for url in self.requests() if not url.startswith("data:")]), 1)
 
+    def test_tables_that_go_on(self):
+        self.open(page("run", made("run")))
+        self.assertEqual(self.driver.execute_script(CUT), [[], []])
+        self.open(page("run", made("run")), 400)
+        cut, told = self.driver.execute_script(CUT)
+        self.assertIn("Comparison", cut)
+        self.assertEqual(cut, told)
+
     def test_paper(self):
         self.open(page("run", made("run")), dark=True)
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {
             "media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]})
         shown = "return [getComputedStyle(document.body).backgroundColor, document.querySelector('details').offsetHeight, " \
+                "document.querySelector('p.paper').offsetHeight > 0, " \
+                "[...document.querySelectorAll('figure,tbody tr')].every(e => getComputedStyle(e).breakInside == 'avoid'), " \
                 "document.querySelector('figure .wide svg').getBoundingClientRect().height > 100]"
-        self.assertEqual(self.driver.execute_script(shown), ["rgb(255, 255, 255)", 0, True])
+        self.assertEqual(self.driver.execute_script(shown), ["rgb(255, 255, 255)", 0, True, True, True])
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 

@@ -2,6 +2,7 @@
 import html
 import json
 import re
+import shutil
 import sys
 import unittest
 import xml.etree.ElementTree as xml
@@ -11,7 +12,19 @@ from folders import EVIL, FOLDER, ReportTest, change_table, made, page, report
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(folders.ROOT / "tools"))
-from reporting import front, reading, sheet, statistics, verdict  # noqa: E402
+from reporting import common, front, reading, run_figures, sheet, statistics, sweep_figures, tables, verdict  # noqa: E402
+
+
+def fail(folder, which):
+    """Rows of table.csv as the program writes those of failed runs."""
+    kept = ("hash", "id", "protocol", "preset", "seed", "port", "chips")
+    change_table(folder, lambda row: {**{key: value if key in kept else "" for key, value in row.items()},
+                                      "status": "failed"} if which(row) else row)
+
+
+def first_id(folder):
+    """The id of the first point."""
+    return json.loads((folder / "runs.jsonl").read_text(encoding="utf-8").splitlines()[0])["id"]
 
 
 class Page(ReportTest):
@@ -85,13 +98,29 @@ class Page(ReportTest):
             "time_to_loss_s": "" if row["protocol"] == "diloco" and row["seed"] == "2" else "7200"})
         report(folder, "--figures", folder / "figures")
         text = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
-        self.assertIn("7,200 n=1 of 2", text)
+        self.assertIn("<h2>time to the target loss (h)</h2>", text)
+        self.assertIn("<td>2 n=1 of 2, not reached in 1 of 2</td>", text)
         self.assertIn("Not every seed reached the target loss in 2 of 4 combinations", text)
         drawn = (folder / "figures" / "time-to-loss.svg").read_text(encoding="utf-8")
-        self.assertIn(">not reached</text>", drawn)
         self.assertIn("not reached by every seed", drawn)
-        rows = re.findall(r"<tr><td>diloco</td><td>(\d+)</td><td>2</td><td>1</td><td>2</td></tr>", text)
+        rows = re.findall(r"<tr><td>diloco</td><td>(\d+)</td><td>2</td><td>1</td><td>2</td><td>[\d.]+</td></tr>", text)
         self.assertEqual(rows, ["4", "16"])
+
+    def test_a_run_that_missed_its_target_stands_at_its_end(self):
+        # diloco ends at 1 h without the target, the others reach it at 30 h: a log axis, and nothing above the 30 h.
+        folder = self.copy("periods")
+        change_table(folder, lambda row: {
+            **row, "target_loss": "4.2", "simulated_s": "3600" if row["protocol"] == "diloco" else "108000",
+            "time_to_loss_s": "" if row["protocol"] == "diloco" else "108000"})
+        sweep = reading.load(folder)
+        figure = sweep_figures.time_to_loss(sweep)
+        axes = figure.draw(720).axes[0]
+        dates = {float(y) for line in axes.lines for y in line.get_ydata() if y == y}
+        self.assertEqual(dates, {1.0, 30.0})
+        self.assertEqual((axes.get_yscale(), axes.get_ylabel()), ("log", "time to the target loss (h, log scale)"))
+        arrows = [note for note in axes.texts if getattr(note, "arrow_patch", None)]
+        self.assertEqual({note.xy for note in arrows}, {(4, 1.0), (16, 1.0)})
+        self.assertEqual([row[-1] for row in figure.rows if row[0] == "diloco"], ["1", "1"])
 
     def test_costs_where_a_run_has_them(self):
         folder = self.copy("run")
@@ -104,6 +133,88 @@ class Page(ReportTest):
         self.assertIn("<tr><td>diloco</td><td>not reached</td><td>12.5</td><td>3</td></tr>", text)
         self.assertIn("Not reached, so not drawn: diloco.", text)
         self.assertIn("cost of the whole run (USD)", (folder / "figures" / "cost.svg").read_text(encoding="utf-8"))
+
+    def test_units(self):
+        for metric, unit in (("tokens_per_s", "tokens/s"), ("step_interval_s.mean", "s"), ("wasted_chip_hours", "chip-hours"),
+                             ("cost_usd_per_1e9_tokens", "USD per 1e9 tokens"), ("wan.bytes", "bytes"), ("goodput", ""),
+                             ("time_to_loss_s", "h"), ("cost.lost_usd.down", "USD"), ("stale_steps.mean", "steps"),
+                             ("closure_chip_seconds", "chip-seconds"), ("port_gbps", "Gbit/s"), ("faults.hit", "")):
+            self.assertEqual(common.unit_of(metric), unit, metric)
+        folder = self.copy("ports")
+        design = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+        design["table"]["cells"] = ["tokens_per_s"]
+        (folder / "sweep.json").write_text(json.dumps(design), encoding="utf-8")
+        said = " ".join(verdict.of_sweep(reading.load(folder)))
+        self.assertRegex(said, r"Highest mean tokens/s: \S.* with [\d,.]+ tokens/s \(95 % interval [\d,.]+ to [\d,.]+ "
+                               "tokens/s, n = 2")
+
+    def test_swept_ports_are_not_said_to_be_ideal(self):
+        sweep = reading.load(made("ports"))
+        said = tables.transport({**sweep.design["scenario"], "regions": {"east": {}, "west": {"port_gbps": 1}}},
+                                tables.swept(sweep))
+        self.assertIn("ports: swept, 0.5 to 4 Gbit/s", said)
+        self.assertNotIn("ideal", said)
+        self.assertNotIn("west", said)
+        half = tables.transport(sweep.design["scenario"], [("/regions/east/port_gbps", "2 to 3 Gbit/s"),
+                                                           ("/islands/*/chips", "8"), ("/transport/streams", "1 to 4")])
+        self.assertIn("ports: west 1 Gbit/s; ports of east: swept, 2 to 3 Gbit/s", half)
+        self.assertIn("/transport/streams: swept, 1 to 4", half)
+        self.assertNotIn("transport: defaults", half)
+        self.assertIn("ports: swept, 0.5 to 4 Gbit/s", html.unescape(page("ports", made("ports")).read_text(encoding="utf-8")))
+
+    def test_lines_that_coincide_are_named(self):
+        folder = self.copy("ports")
+        change_table(folder, lambda row: {**row, "compute_utilization": "1"} if row["protocol"] != "elastic" else row)
+        note = sweep_figures.utilization(reading.load(folder)).note
+        self.assertIn("In compute utilization these 4 lines coincide, and the last one covers the others: "
+                      "data_parallel, chips 8; decoupled_diloco, chips 8; data_parallel, chips 16; decoupled_diloco, chips 16.",
+                      note)
+
+    def test_the_baselines_are_called_as_in_the_legend(self):
+        note = sweep_figures.goodput(reading.load(made("ports"))).note
+        self.assertIn("Both baselines are there: data_parallel and elastic (the preset data_parallel_elastic).", note)
+
+    def test_one_unit_for_one_quantity(self):
+        sweep, run = reading.load(made("ports")), reading.load(made("run"))
+        figure = sweep_figures.paired(sweep)
+        self.assertEqual(figure.draw(720).axes[0].get_xlabel(), "goodput (points of %), minus data_parallel")
+        self.assertEqual(figure.columns[2], "difference, points of %")
+        group = next(g for g in sweep.groups if g.protocol == "elastic")
+        raw = group.paired["metrics"]["goodput"]["difference"]["value"]
+        self.assertAlmostEqual(float(figure.rows[0][2]), 100 * raw, places=3)
+        self.assertIn("minus data_parallel (points of %)", [panel[1] for panel in run_figures.pair_panels(run)])
+        left, right = run_figures.losses(run).draw(720).axes
+        self.assertEqual(left.get_ylim(), right.get_ylim())
+
+    def test_causes_have_colours_of_their_own(self):
+        for scheme in (sheet.LIGHT, sheet.DARK):
+            self.assertEqual(len(set(scheme.values())), len(scheme))
+        page("run", made("run"))
+        drawn = (FOLDER / "run-figures" / "badput.svg").read_text(encoding="utf-8")
+        body = drawn[drawn.index("</style>"):]
+        self.assertIn("var(--c1)", body)
+        self.assertNotIn("var(--s1)", body)
+
+    def test_the_file_of_a_scenario_is_named_as_it_is(self):
+        folder = self.copy("run")
+        for name, pattern in (("comparison.json", '"scenario": "run"'), ("manifest.json", '/run.json"')):
+            path = folder / name
+            text = path.read_text(encoding="utf-8")
+            self.assertIn(pattern, text)
+            path.write_text(text.replace('"scenario": "run"', '"scenario": "-img-src-x-onerror-alert-1--"')
+                            .replace('/run.json"', f'/{EVIL}.json"'), encoding="utf-8")
+        report(folder)
+        text = (folder / "report.html").read_text(encoding="utf-8")
+        self.assertIn(f">{html.escape(EVIL)}</h1>", text)
+        self.assertNotIn("<img", text)
+        self.assertEqual(reading.real_name("a-b", {"command": ["skerry", "run", "other.json"]}, ".json"), "a-b")
+        self.assertEqual(reading.real_name("caf--", {"command": ["skerry", "run", "x/caf\u00e9.json"]}, ".json"), "caf\u00e9")
+
+    def test_folders_that_begin_with_a_dash(self):
+        shutil.copytree(made("run"), FOLDER / "-cmd-x")
+        report("--", "-cmd-x/")
+        text = (FOLDER / "-cmd-x" / "report.html").read_text(encoding="utf-8")
+        self.assertIn("<code>tools/report -- -cmd-x/</code>", text)
 
     def test_draws_at_random(self):
         folder = self.copy("ports")
@@ -185,6 +296,37 @@ class Refusals(ReportTest):
         (folder / "table.csv").write_text("".join(rows[:-1]), encoding="utf-8")
         self.assertIn("Incomplete: 5 of 6 runs are here.", report(folder).stdout)
         self.assertIn("Incomplete: 5 of 6 runs are here.", (folder / "report.html").read_text(encoding="utf-8"))
+
+    def test_failed_runs_are_said(self):
+        folder = self.copy("run")
+        lost = {("diloco", "1"), ("diloco", "2"), ("decoupled_diloco", "2")}
+        fail(folder, lambda row: (row["protocol"], row["seed"]) in lost)
+        run = reading.load(folder)
+        columns, rows = tables.comparison(run)
+        self.assertEqual({row[0]: (row[1] == "failed", row[-1]) for row in rows},
+                         {"data_parallel": (False, 2), "diloco": (True, "0 (2 failed)"),
+                          "decoupled_diloco": (False, "1 (1 failed)")})
+        self.assertEqual({len(row) for row in rows}, {len(columns)})
+
+    def test_failed_points_are_said(self):
+        folder = self.copy("ports")
+        path = folder / "manifest.json"
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        command = ["skerry", "sweep", "a b.json", "--shard", "1/4", "--out", "x"]
+        path.write_text(json.dumps({**manifest, "complete": False, "failed": 3, "command": command}), encoding="utf-8")
+        first = first_id(folder)
+        fail(folder, lambda row: row["protocol"] == "elastic" and row["chips"] == "8" and row["port"] == "4"
+             or row["id"] == first)
+        said = report(folder).stdout
+        self.assertIn("Incomplete: 33 of 36 points are here, 3 failed. To run the failed points again: "
+                      "skerry sweep 'a b.json' --out x --retry-failed\n", said)
+        text = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
+        self.assertIn("<td>failed in 2 of 2 seeds</td>", text)
+        self.assertIn("n=1, failed in 1 of 2</td>", text)
+        self.assertIn(">failed</text>", text)   # in the heat map
+        rows = (folder / "table.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+        (folder / "table.csv").write_text("".join(rows[:-1]), encoding="utf-8")
+        self.assertIn("To run what is missing and what failed: skerry", report(folder).stdout)
 
     def test_an_incomplete_sweep(self):
         folder = self.copy("ports")

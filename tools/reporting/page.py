@@ -7,7 +7,7 @@ import markupsafe
 from . import common, cost_figure, gantt, heat, money, run_figures, scatter, sheet, sweep_figures, tables, verdict
 from .files import Unusable, damage
 
-RUN_FIGURES = (run_figures.losses, run_figures.paired, gantt.gantt, gantt.participants, cost_figure.cost)
+RUN_FIGURES = (run_figures.losses, cost_figure.cost, run_figures.paired, gantt.participants, gantt.gantt)
 SWEEP_FIGURES = (sweep_figures.utilization, sweep_figures.goodput, sweep_figures.time_to_loss, heat.heat_map, scatter.scatter,
                  sweep_figures.badput, sweep_figures.paired)
 FOR_RUNS = ("Utilization against bandwidth, goodput against chips, time to loss against H and heat maps need a sweep: "
@@ -52,7 +52,8 @@ def section(folder, number, several):
            "notices": folder.notices, "verdict": verdict.of_run(folder) if is_run else verdict.of_sweep(folder),
            "figures": [drawn(figure, prefix) for figure in figures], "not_shown": not_shown, "command": folder.command,
            "path": str(folder.path), "warnings": folder.warnings, "points": len(folder.rows),
-           "transport": tables.transport(scenario), "versions": tables.versions(folder.manifest)}
+           "transport": tables.transport(scenario, () if is_run else tables.swept(folder)),
+           "versions": tables.versions(folder.manifest)}
     if is_run:
         out["tables"] = [("Comparison", *tables.comparison(folder)), *money.tables(folder)]
         out["notes"] = tables.notes(folder) + money.notes(folder)
@@ -74,7 +75,7 @@ def html_of(folders, words):
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent), autoescape=True,
                                      undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     text = environment.get_template("page.html").render(
-        sections=sections, title=", ".join(made["name"] for made in sections), command=words,
+        sections=sections, width_of=tables.width_of, title=", ".join(made["name"] for made in sections), command=words,
         light=markupsafe.Markup(sheet.palette(sheet.LIGHT)), dark=markupsafe.Markup(sheet.palette(sheet.DARK)))
     return text, figures
 
