@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <map>
+#include <system_error>
 
 #include "sim/base/error.hpp"
 #include "sim/run/children.hpp"
@@ -450,6 +451,9 @@ int main(int argc, char** argv) {
   } catch (const Interrupted& interrupted) {
     fmt::print(stderr, "interrupted\n");
     return 128 + interrupted.signal;
+  } catch (const std::system_error& error) {  // files, the standard output
+    fmt::print(stderr, "{}\n", error.what());
+    return 3;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 4;

@@ -12,12 +12,6 @@ namespace skerry {
 
 namespace {
 
-void print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw std::runtime_error("standard output cannot be written");
-  }
-}
-
 void report_failures(const Outcome& outcome) {
   for (const Failure& failure : outcome.failures) {
     fmt::print(stderr, "{} failed (exit {}): {}\n", failure.run, failure.exit_code,

@@ -19,11 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kEvents = "events.out.tfevents.0.skerry";
 
-void write_whole(const std::string& path, const std::string& text) {
-  write_text(path + ".part", text);
-  fs::rename(path + ".part", path);
-}
-
 void export_events(const Results& results, const std::string& out) {
   int files = 0, without_tape = 0;
   const std::vector<OneRun> runs = runs_of(results.scenario);  // in the order of the records
@@ -33,16 +28,15 @@ void export_events(const Results& results, const std::string& out) {
     std::vector<Scalar> scalars = scalars_of_curve(results.curves.at(i));
     const std::string source = results.folder + "/" + name + "/tape.jsonl";
     if (fs::exists(source)) {
-      const Tape tape = tape_from_jsonl(read_text(source), source);
-      check_tape_fits(tape, results.scenario, source);
+      const Tape tape = read_tape(results.scenario, runs[i], source);
       const Protocol& row = results.scenario.protocols.at(std::size_t(runs[i].protocol));
       const std::vector<Scalar> more = scalars_of_tape(results.scenario, row, tape);
       scalars.insert(scalars.end(), more.begin(), more.end());
     } else {
       without_tape += 1;
     }
-    fs::create_directories(out + "/" + name);
-    write_whole(out + "/" + name + "/" + kEvents, event_file(std::move(scalars)));
+    const std::string text = event_file(std::move(scalars));
+    write_whole(out + "/" + name + "/" + kEvents, [&text](const TapeSink& sink) { sink(text); });
     files += 1;
   }
   fmt::print("{}: {} event file{}\n", out, files, files == 1 ? "" : "s");
@@ -66,9 +60,9 @@ int export_command(const ExportCommand& options) {
   }
   const std::string text = openmetrics_text(results);
   if (options.out.empty()) {
-    fmt::print("{}", text);
+    print(text);
   } else {
-    write_whole(options.out, text);
+    write_whole(options.out, [&text](const TapeSink& sink) { sink(text); });
   }
   return 0;
 }

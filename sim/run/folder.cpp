@@ -1,10 +1,13 @@
 #include "sim/run/folder.hpp"
 
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <system_error>
 #include <unistd.h>
 
 #include "sim/base/error.hpp"
@@ -21,6 +24,12 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
+void print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw CannotGoOn("standard output cannot be written");
+  }
+}
+
 void write_text(const std::string& path, const std::string& text) {
   write_parts(path, [&text](const TapeSink& sink) { sink(text); });
 }
@@ -34,6 +43,30 @@ void write_parts(const std::string& path, const std::function<void(const TapeSin
   });
   out.close();
   if (!out) throw std::runtime_error(path + ": cannot be written");
+}
+
+void write_whole(const std::string& path, const std::function<void(const TapeSink&)>& write) {
+  const auto refuse = [&path](int error) {
+    throw BadInput(path, "", "cannot be written: " + std::generic_category().message(error));
+  };
+  const std::string part = path + ".part";
+  std::error_code error;
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty()) fs::create_directories(folder, error);
+  if (error) refuse(error.value());
+  errno = 0;
+  std::ofstream out(part, std::ios::binary | std::ios::trunc);
+  if (!out) refuse(errno);
+  write([&out](std::string_view text) {
+    out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  });
+  out.close();
+  const int reason = errno;
+  if (out) fs::rename(part, path, error);
+  if (out && !error) return;
+  std::error_code ignored;
+  fs::remove(part, ignored);
+  refuse(error ? error.value() : reason);
 }
 
 Standing standing_at(const std::string& target, const std::string& hash) {

@@ -1,6 +1,7 @@
 #include "sim/run/one_run.hpp"
 
 #include <filesystem>
+#include <fmt/format.h>
 
 #include "sim/base/error.hpp"
 #include "sim/protocols/protocols.hpp"
@@ -16,19 +17,8 @@ namespace {
 constexpr double kSimulationShare = 0.2;  // of a trained run's time; for progress alone
 
 Tape saved_tape(const Loaded& loaded, const OneRun& run, const std::string& path) {
-  const Scenario& scenario = loaded.scenario;
-  if (!std::filesystem::exists(path)) {
-    throw BadInput(path, "",
-                   "there is no tape: the run was made with --no-tape, run it again without");
-  }
-  Tape tape = tape_from_jsonl(read_text(path), path);
-  const Protocol& protocol = scenario.protocols.at(std::size_t(run.protocol));
-  if (tape.start.protocol != protocol.name || tape.start.seed != scenario.seeds[run.seed]) {
-    throw BadInput(
-        path, "",
-        "is the tape of " + tape.start.protocol + ", seed " + std::to_string(tape.start.seed));
-  }
-  check_causality(scenario, run.protocol, tape, path);
+  Tape tape = read_tape(loaded.scenario, run, path);
+  check_causality(loaded.scenario, run.protocol, tape, path);
   tape.start.scenario_hash = loaded.hash8;
   return tape;
 }
@@ -45,6 +35,23 @@ std::vector<OneRun> runs_of(const Scenario& scenario) {
     }
   }
   return runs;
+}
+
+Tape read_tape(const Scenario& scenario, const OneRun& run, const std::string& path) {
+  if (!std::filesystem::exists(path)) {
+    throw BadInput(path, "",
+                   "there is no tape: the run was made with --no-tape, run it again without");
+  }
+  Tape tape = tape_from_jsonl(read_text(path), path);
+  const Protocol& row = scenario.protocols.at(std::size_t(run.protocol));
+  const std::uint64_t seed = scenario.seeds.at(run.seed);
+  if (tape.start.protocol != row.name || tape.start.seed != seed) {
+    throw BadInput(path, "",
+                   fmt::format("is the tape of {}, seed {}, and stands for {}, seed {}",
+                               tape.start.protocol, tape.start.seed, row.name, seed));
+  }
+  check_tape_fits(tape, scenario, path);
+  return tape;
 }
 
 std::string run_name(const Scenario& scenario, const OneRun& run) {

@@ -24,6 +24,10 @@ std::vector<OneRun> runs_of(const Scenario& scenario);
 
 std::string run_name(const Scenario& scenario, const OneRun& run);  // "decoupled_diloco/seed-3"
 
+// The saved tape of that run. BadInput when there is none, when it is of another row or seed, or
+// does not fit the scenario.
+Tape read_tape(const Scenario& scenario, const OneRun& run, const std::string& path);
+
 // A run that was played: its summary (without times to loss), its tape and, when trained, the
 // curve.
 struct Played {

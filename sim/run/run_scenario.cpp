@@ -9,6 +9,7 @@
 #include "sim/faults/faults.hpp"
 #include "sim/report/csv.hpp"
 #include "sim/report/learning.hpp"
+#include "sim/report/sweep_manifest.hpp"
 #include "sim/run/children.hpp"
 #include "sim/run/folder.hpp"
 #include "sim/run/one_run.hpp"
@@ -285,7 +286,32 @@ Outcome train_run(const std::string& run, const RunOptions& options, bool resume
   return carry_out(work, options);
 }
 
+namespace {
+
+void refuse_other_folders(const std::string& folder) {
+  const std::string manifest = folder + "/manifest.json";
+  std::error_code error;
+  const auto status = fs::status(manifest, error);
+  if (status.type() == fs::file_type::not_found) {
+    throw BadInput(folder, "",
+                   fs::exists(folder, error) ? "is no run folder: there is no manifest.json in it"
+                                             : "is no run folder: there is nothing of that name");
+  }
+  std::string sweep;
+  try {
+    sweep = sweep_of_manifest(read_text(manifest), manifest);
+  } catch (const BadInput&) {
+    return;
+  }
+  throw BadInput(folder, "",
+                 "is the folder of the sweep '" + sweep + "', and no run folder: tools/report " + folder +
+                     " shows the sweep, and one point of it is a run by skerry run with its --set");
+}
+
+}  // namespace
+
 Results read_results(const std::string& folder) {
+  refuse_other_folders(folder);
   const std::string manifest = folder + "/manifest.json";
   const StoredRun stored = manifest_from_json(read_text(manifest), manifest);
   const std::string comparison = folder + "/comparison.json";

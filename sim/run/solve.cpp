@@ -280,12 +280,6 @@ std::string next_line(const SolveOptions& options, const SolveReport& report) {
   return {};
 }
 
-void print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw std::runtime_error("standard output cannot be written");
-  }
-}
-
 }  // namespace
 
 int solve_command(const SolveOptions& options) {

@@ -28,12 +28,6 @@ struct Study {
   SweepManifest manifest;
 };
 
-void print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    throw CannotGoOn("standard output cannot be written");
-  }
-}
-
 SweepCounts plain_counts(const Study& study) {
   const SweepWork::Counts counts = study.work.counts();
   SweepCounts out;

@@ -1,12 +1,13 @@
 #include "sim/run/timeline_command.hpp"
 
 #include <algorithm>
-#include <filesystem>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "sim/base/error.hpp"
 #include "sim/report/timeline.hpp"
 #include "sim/run/folder.hpp"
+#include "sim/run/one_run.hpp"
 #include "sim/run/run_scenario.hpp"
 #include "sim/scenario/text.hpp"
 
@@ -37,6 +38,11 @@ const Protocol& row_of(const Scenario& scenario, const std::string& name) {
 }  // namespace
 
 int timeline_command(const TimelineCommand& options) {
+  for (const auto& [name, value] :
+       {std::pair{"--from", options.from_s}, {"--until", options.until_s}}) {
+    if (!std::isnan(value)) continue;
+    throw BadInput(name, "", "found nan, allowed a number of seconds of simulated time");
+  }
   if (!(options.until_s > options.from_s)) {
     throw BadInput(
         "--until", "",
@@ -46,24 +52,23 @@ int timeline_command(const TimelineCommand& options) {
   const Protocol& row = row_of(results.scenario, options.protocol);
   const auto& seeds = results.scenario.seeds;
   const std::uint64_t seed = options.seed.value_or(seeds.front());
-  if (std::find(seeds.begin(), seeds.end(), seed) == seeds.end()) {
+  const auto found = std::find(seeds.begin(), seeds.end(), seed);
+  if (found == seeds.end())
     throw BadInput("--seed", "", fmt::format("the run has no seed {}", seed));
-  }
-  const std::string place = fmt::format("{}/{}/seed-{}", options.run, row.name, seed);
-  const std::string source = place + "/tape.jsonl";
-  const Tape tape = tape_from_jsonl(read_text(source), source);
-  check_tape_fits(tape, results.scenario, source);
+  const OneRun run{static_cast<int>(&row - results.scenario.protocols.data()),
+                   static_cast<std::size_t>(found - seeds.begin())};
+  const TimelineLevel level = level_of(options.level);
+  const std::string place = options.run + "/" + run_name(results.scenario, run);
+  const Tape tape = read_tape(results.scenario, run, place + "/tape.jsonl");
   const std::string out = options.out.empty() ? place + "/timeline.json" : options.out;
-  const std::string part = out + ".part";
   TimelineWritten written;
-  write_parts(part, [&](const TapeSink& sink) {
-    written = write_timeline(
-        results.scenario, row, tape,
-        {level_of(options.level), options.from_s, options.until_s, kMostTimelineEvents}, sink);
+  write_whole(out, [&](const TapeSink& sink) {
+    written = write_timeline(results.scenario, row, tape,
+                             {level, options.from_s, options.until_s, kMostTimelineEvents}, sink);
   });
-  std::filesystem::rename(part, out);
   fmt::print("{}: {} events, level {}\n", out, written.events, level_name(written.level));
   if (!written.left_out.empty()) fmt::print("left out: {}\n", written.left_out);
+  if (!written.about.empty()) fmt::print("note: {}\n", written.about);
   fmt::print("open it in Perfetto (ui.perfetto.dev) or chrome://tracing\n");
   return 0;
 }
