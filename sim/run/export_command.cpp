@@ -28,7 +28,7 @@ void export_events(const Results& results, const std::string& out) {
     std::vector<Scalar> scalars = scalars_of_curve(results.curves.at(i));
     const std::string source = results.folder + "/" + name + "/tape.jsonl";
     if (fs::exists(source)) {
-      const Tape tape = read_tape(results.scenario, runs[i], source);
+      const Tape tape = read_tape(results.scenario, results.hash, runs[i], source);
       const Protocol& row = results.scenario.protocols.at(std::size_t(runs[i].protocol));
       const std::vector<Scalar> more = scalars_of_tape(results.scenario, row, tape);
       scalars.insert(scalars.end(), more.begin(), more.end());

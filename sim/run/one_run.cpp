@@ -16,9 +16,9 @@ namespace {
 
 constexpr double kSimulationShare = 0.2;  // of a trained run's time; for progress alone
 
-Tape saved_tape(const Loaded& loaded, const OneRun& run, const std::string& path) {
-  Tape tape = read_tape(loaded.scenario, run, path);
-  check_causality(loaded.scenario, run.protocol, tape, path);
+Tape saved_tape(const Loaded& loaded, const OneRun& run, const Earlier& earlier) {
+  Tape tape = read_tape(loaded.scenario, earlier.hash, run, earlier.tape);
+  check_causality(loaded.scenario, run.protocol, tape, earlier.tape);
   tape.start.scenario_hash = loaded.hash8;
   return tape;
 }
@@ -37,7 +37,8 @@ std::vector<OneRun> runs_of(const Scenario& scenario) {
   return runs;
 }
 
-Tape read_tape(const Scenario& scenario, const OneRun& run, const std::string& path) {
+Tape read_tape(const Scenario& scenario, const std::string& hash, const OneRun& run,
+               const std::string& path) {
   if (!std::filesystem::exists(path)) {
     throw BadInput(path, "",
                    "there is no tape: the run was made with --no-tape, run it again without");
@@ -49,6 +50,11 @@ Tape read_tape(const Scenario& scenario, const OneRun& run, const std::string& p
     throw BadInput(path, "",
                    fmt::format("is the tape of {}, seed {}, and stands for {}, seed {}",
                                tape.start.protocol, tape.start.seed, row.name, seed));
+  }
+  if (tape.start.scenario_hash != hash) {
+    throw BadInput(path, "",
+                   fmt::format("is the tape of a run of scenario {}, and stands in a folder of {}",
+                               tape.start.scenario_hash, hash));
   }
   check_tape_fits(tape, scenario, path);
   return tape;
@@ -69,7 +75,7 @@ Played play(const Loaded& loaded, const OneRun& run, const Earlier& earlier, int
                             [&](const HowFar& now) {
                               progress({first * now.share, now.simulated_s, {}});
                             })
-                 : saved_tape(loaded, run, earlier.tape);
+                 : saved_tape(loaded, run, earlier);
   if (simulated) simulated(out.tape);
   try {
     out.record.summary = fold(scenario, scenario.protocols.at(std::size_t(run.protocol)), out.tape);

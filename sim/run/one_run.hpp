@@ -24,9 +24,10 @@ std::vector<OneRun> runs_of(const Scenario& scenario);
 
 std::string run_name(const Scenario& scenario, const OneRun& run);  // "decoupled_diloco/seed-3"
 
-// The saved tape of that run. BadInput when there is none, when it is of another row or seed, or
-// does not fit the scenario.
-Tape read_tape(const Scenario& scenario, const OneRun& run, const std::string& path);
+// The saved tape of that run of the folder with this hash. BadInput when there is none, when it is
+// of another scenario, row or seed, or does not fit the scenario.
+Tape read_tape(const Scenario& scenario, const std::string& hash, const OneRun& run,
+               const std::string& path);
 
 // A run that was played: its summary (without times to loss), its tape and, when trained, the
 // curve.
@@ -41,6 +42,7 @@ struct Played {
 // Files of an earlier run of the same protocol and seed.
 struct Earlier {
   std::string tape;      // empty: simulate
+  std::string hash;      // of the scenario that the tape was made from
   std::string snapshot;  // empty, or no such file: train from the start
 };
 

@@ -28,6 +28,7 @@ struct Work {
   Loaded loaded;
   std::string target;
   std::string tapes_from;  // run folder; empty: simulate
+  std::string tapes_hash;  // of its scenario
   bool resumes = false;    // from its snapshots
   bool expect_applied = true;
   std::vector<OneRun> runs;
@@ -47,7 +48,7 @@ std::vector<ChildResult> play_all(const Work& work, const std::string& folder, P
   const ChildBody body = [&](std::size_t i, int threads, const OnProgress& progress) {
     Earlier earlier;
     const std::string from = work.tapes_from + "/" + tasks[i].label;
-    if (!work.tapes_from.empty()) earlier.tape = from + "/tape.jsonl";
+    if (!work.tapes_from.empty()) earlier = {from + "/tape.jsonl", work.tapes_hash, {}};
     if (work.resumes) earlier.snapshot = from + "/snapshot.bin";
     play_one(work.loaded, work.runs[i], earlier, folder + "/" + tasks[i].label, threads,
              options.keep_tapes, progress);
@@ -266,6 +267,7 @@ Outcome train_run(const std::string& run, const RunOptions& options, bool resume
   const Results from = read_results(run);
   Work work;
   work.tapes_from = run;
+  work.tapes_hash = from.hash;
   work.resumes = resume;
   if (resume && !holds_snapshot(run, from.scenario)) {
     throw BadInput(run, "", "holds no snapshot.bin: no training of it ended at stop_at_loss");

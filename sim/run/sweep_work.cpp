@@ -303,7 +303,7 @@ void SweepWork::body(std::size_t number, int threads, const OnProgress& progress
     fs::rename(half, path);
   };
   const Played played =
-      play(loaded, {0, 0, trained}, {task.reads_tape ? path : "", ""}, threads,
+      play(loaded, {0, 0, trained}, {task.reads_tape ? path : "", loaded.hash8, ""}, threads,
            task.writes_tape ? std::function<void(const Tape&)>(keep) : nullptr, progress);
   put(task.result, point_result_json(played.record, played.curve));
 }

@@ -59,7 +59,7 @@ int timeline_command(const TimelineCommand& options) {
                    static_cast<std::size_t>(found - seeds.begin())};
   const TimelineLevel level = level_of(options.level);
   const std::string place = options.run + "/" + run_name(results.scenario, run);
-  const Tape tape = read_tape(results.scenario, run, place + "/tape.jsonl");
+  const Tape tape = read_tape(results.scenario, results.hash, run, place + "/tape.jsonl");
   const std::string out = options.out.empty() ? place + "/timeline.json" : options.out;
   TimelineWritten written;
   write_whole(out, [&](const TapeSink& sink) {

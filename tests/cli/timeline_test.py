@@ -210,6 +210,17 @@ class Timeline(ProgramTest):
                       ["export", "out", "--format", "tensorboard"]):
             self.assertIn(message, self.skerry(*words, expect=2).stderr)
 
+    def test_a_tape_of_another_scenario(self):
+        self.run_folder()
+        path = self.folder / "out" / "streaming_diloco" / "seed-1" / "tape.jsonl"
+        text = path.read_text(encoding="utf-8")
+        own = json.loads(text.split("\n", 1)[0])["scenario_hash"]
+        path.write_text(text.replace(own, "deadbeef", 1), encoding="utf-8")
+        message = f"tape.jsonl: is the tape of a run of scenario deadbeef, and stands in a folder of {own}"
+        for words in (["timeline", "out", "--protocol", "streaming_diloco"],
+                      ["train", "out", "--set", "/training=quick", "--set", "/training/warm_start_steps=0", "--out", "t"]):
+            self.assertIn(message, self.skerry(*words, expect=2).stderr)
+
     def test_a_folder_that_cannot_be_written(self):
         self.run_folder()
         (self.folder / "file").write_text("", encoding="utf-8")
