@@ -31,7 +31,9 @@ class Learning(unittest.TestCase):
 
     def test_failures_cost_no_quality(self):
         self.assertLess(abs(self.mean("decoupled with failures − without")), 1.5)
-        self.assertLess(abs(self.mean("decoupled with failures − data-parallel without")), 5.0)
+        # From one start, a fifth of the tokens: eight learners are behind one batch of all, by some per cent.
+        self.assertGreater(self.mean("decoupled with failures − data-parallel without"), 1)
+        self.assertLess(self.mean("decoupled with failures − data-parallel without"), 10)
         self.assertAlmostEqual(self.mean("goodput of decoupled with failures"), 89, delta=3)
 
     def test_a_quorum_of_one_needs_its_grace_window(self):
