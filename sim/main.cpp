@@ -134,7 +134,9 @@ void settle(Typed& typed) {
 }
 
 void add_setting_options(CLI::App& command, Typed& typed) {
-  command.add_option("--set", typed.settings, "/pointer=value: changes one key, defaults too; '*' for all names")
+  command
+      .add_option("--set", typed.settings,
+                  "/pointer=value: changes one key, defaults too; '*' for all names")
       ->take_all()
       ->allow_extra_args(false);
   command
@@ -392,16 +394,18 @@ void add_commands(CLI::App& app, Typed& typed, std::function<int()>& chosen) {
   });
 }
 
-// CLI11 takes an unknown first word for a stray argument, or answers --help as if it were not there.
+// CLI11 takes an unknown first word for a stray argument, or answers --help as if it were not
+// there.
 void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return;
   std::vector<std::string> known;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     known.push_back(command->get_name());
   if (std::find(known.begin(), known.end(), argv[1]) != known.end()) return;
-  throw BadInput("skerry", "",
-                 fmt::format("found the command '{}', allowed {}{}", argv[1],
-                             skerry::reader::join(known), skerry::reader::did_you_mean(argv[1], known)));
+  throw BadInput(
+      "skerry", "",
+      fmt::format("found the command '{}', allowed {}{}", argv[1], skerry::reader::join(known),
+                  skerry::reader::did_you_mean(argv[1], known)));
 }
 
 int run_program(int argc, char** argv) {

@@ -37,8 +37,8 @@ std::size_t expected_facts(const Scenario& scenario, const Protocol& protocol) {
     return static_cast<std::size_t>(
         std::min(8.0 * faults_per_s * scenario.stop.simulated_s, 2.5e6));
   }
-  const double rounds = horizon_steps(scenario, protocol, most_tokens(scenario, protocol)) * protocol.fragments /
-                        static_cast<double>(protocol.sync_period_steps);
+  const double rounds = horizon_steps(scenario, protocol, most_tokens(scenario, protocol)) *
+                        protocol.fragments / static_cast<double>(protocol.sync_period_steps);
   const double facts = rounds * (3.0 * static_cast<double>(protocol.learners.size()) + 4.0);
   return static_cast<std::size_t>(std::min(facts * 1.1, 2.5e6));
 }
@@ -54,7 +54,8 @@ World::World(const Scenario& scenario_in, int protocol_index, std::uint64_t seed
       faults(engine, scenario, protocol, seed, fleet, tape),
       books(engine, scenario, protocol, tape),
       progress_(progress) {
-  tape.start = {protocol.name, seed, scenario_hash, horizon_steps(scenario, protocol, most_tokens(scenario, protocol))};
+  tape.start = {protocol.name, seed, scenario_hash,
+                horizon_steps(scenario, protocol, most_tokens(scenario, protocol))};
   tape.facts.reserve(expected_facts(scenario, protocol));
   for (std::size_t m = 0; m < scenario.learners.size(); ++m) {
     step_s_.push_back(scenario.learners[m].step_s * protocol.accumulate_steps *

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 
 #include <nlohmann/json.hpp>
@@ -199,17 +200,20 @@ namespace {
 // What only the training's end shows. The scenario's own W35 comes from its chips alone.
 void warn_of_losses(RunRecord& record, const TrainResult& result, const Protocol& protocol) {
   if (result.final > result.start) {
-    record.warnings.push_back("W41: " + protocol.name + ": training ended at a loss of " +
-                              shortest(result.final) + ", above the " + shortest(result.start) +
-                              " it began with: lower rates, or a longer run");
+    record.warnings.push_back(
+        fmt::format("W41: {}: training ended at a loss of {:.3f}, above the {:.3f} it began with: "
+                    "lower rates, or a longer run",
+                    protocol.name, result.final, result.start));
   }
   const std::string short_run = "W35: /protocols/" + protocol.name + ": ";
   const bool said = std::any_of(record.warnings.begin(), record.warnings.end(),
                                 [&](const std::string& w) { return w.starts_with(short_run); });
-  if (said || protocol.family != Family::kDiloco || result.outer_rounds >= 50) return;
-  record.warnings.push_back(short_run + "a short run, " + shortest(result.outer_rounds) +
-                            " outer rounds per fragment were merged; below 50 losses say little "
-                            "about the protocol");
+  const double rounds = std::floor(result.outer_rounds + 1e-9);  // a mean over fragments
+  if (said || protocol.family != Family::kDiloco || rounds >= 50) return;
+  record.warnings.push_back(
+      fmt::format("{}a short run, {} outer rounds per fragment were merged; "
+                  "below 50 losses say little about the protocol",
+                  short_run, rounds));
 }
 
 }  // namespace

@@ -306,7 +306,8 @@ void refuse_other_folders(const std::string& folder) {
     return;
   }
   throw BadInput(folder, "",
-                 "is the folder of the sweep '" + sweep + "', and no run folder: tools/report " + folder +
+                 "is the folder of the sweep '" + sweep + "', and no run folder: tools/report " +
+                     folder +
                      " shows the sweep, and one point of it is a run by skerry run with its --set");
 }
 

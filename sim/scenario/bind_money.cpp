@@ -43,7 +43,8 @@ void bind_prices(Binder& binder) {
   }
   if (prices.pricing != Pricing::kSpot) return;  // cost_spot_usd is there whatever the pricing
   for (const auto& [name, island] : binder.document["islands"].items()) {
-    if (!island.contains("usd_per_chip_hour") || island.contains("usd_per_chip_hour_spot")) continue;
+    if (!island.contains("usd_per_chip_hour") || island.contains("usd_per_chip_hour_spot"))
+      continue;
     binder.warn("W39", under("/islands", name) +
                            "/usd_per_chip_hour: cannot matter, /prices/pricing is spot");
   }

@@ -285,7 +285,8 @@ void bind_training(Binder& binder) {
   const double rate = given["model"]["preset"] == "large" ? 2e-3 : 4e-3;
   training.warm_inner = inner_of(given["inner"]);
   const Json* shared = member(given["inner"], "rate");
-  training.warm_inner.rate = shared != nullptr && shared->is_number() ? shared->get<double>() : rate;
+  training.warm_inner.rate =
+      shared != nullptr && shared->is_number() ? shared->get<double>() : rate;
   std::vector<std::string> names;
   for (const Protocol& protocol : binder.scenario.protocols)
     names.push_back(protocol.name);

@@ -66,8 +66,8 @@ void warn_epochs(Binder& binder) {
   double most = 0.0;
   std::string of;
   for (const Protocol& row : binder.scenario.protocols) {
-    const double steps = steps_of(binder.scenario, row) * row.accumulate_steps +
-                         training.warm_start_steps;
+    const double steps =
+        steps_of(binder.scenario, row) * row.accumulate_steps + training.warm_start_steps;
     const double readers = parts ? all : static_cast<double>(row.learners.size());
     const double epochs = steps * readers * step / text;
     if (epochs > most) {

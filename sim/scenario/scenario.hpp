@@ -388,7 +388,8 @@ struct Training {
   int evaluation_windows = 128;
   int evaluations = 40;        // points on the loss curve, evenly spaced in charged tokens
   int warm_start_steps = 100;  // synchronous steps before t = 0, off the clock
-  // Of the warm start, whatever the rows have: the shared keys, the default rate if that is "tuned".
+  // Of the warm start, whatever the rows have: the shared keys, the default rate if that is
+  // "tuned".
   InnerOptimizer warm_inner;
   int seeds = 1;               // how many of the scenario's seeds are trained
   int gradient_shards = 1;

@@ -150,7 +150,8 @@ void apply_settings(Json& document, const std::vector<Setting>& settings) {
     apply_setting(document, setting);
     for (const Json::json_pointer& earlier : done) {
       if (document.contains(earlier)) continue;
-      refuse(earlier.to_string(), "found " + setting.pointer + " after it, which takes it away, allowed one of them");
+      refuse(earlier.to_string(),
+             "found " + setting.pointer + " after it, which takes it away, allowed one of them");
     }
     if (setting.pointer.find('*') == std::string::npos) done.emplace_back(setting.pointer);
   }

@@ -8,7 +8,8 @@ namespace skerry::reader {
 
 // Puts the value at the pointer, making the objects on the way. The pointer is checked against the
 // tree of keys, so keys that the file leaves to their defaults can be set. Another spelling of the
-// same duration is replaced. A part '*' stands for all names that are there. Throws BadInput("--set", pointer, …).
+// same duration is replaced. A part '*' stands for all names that are there. Throws
+// BadInput("--set", pointer, …).
 void apply_setting(Json& document, const Setting& setting);
 
 // All of them in turn. Of two for one key the later one wins, as on any command line. One that a

@@ -21,8 +21,10 @@ NodePtr inner_spec(bool with_defaults) {
   return object(with_or_without(
       {
           key("rate", either({positive(100.0), word({"tuned"})}),
-              "Peak learning rate of AdamW. tuned: the best of one grid, the same for all, for this "
-              "trained model (batch and all), kind of protocol, number of learners, period and merge of all but the embedding, from "
+              "Peak learning rate of AdamW. tuned: the best of one grid, the same for all, for "
+              "this "
+              "trained model (batch and all), kind of protocol, number of learners, period and "
+              "merge of all but the embedding, from "
               "catalog/rates.json; without an entry the default, and W40 says so.")
               .note("0.004; 0.002 with model large"),
           key("rate_rule", word({"constant", "linear", "square_root"}),

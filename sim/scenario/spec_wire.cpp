@@ -62,9 +62,12 @@ std::vector<Field> step_fields() {
       key("anatomy", word({"whole_step", "buckets", "layers"}),
           "Where in a step the network finds something to send. whole_step: all of it at the end. "
           "buckets: equal parts during the backward pass. layers: each layer when its part of the "
-          "backward pass (for its activations, then for its weights; the first layer has no former) is "
-          "over; its result is needed by the next forward pass of the layer, tau steps later. Results "
-          "of the first two are needed before a step begins. The embedding counts to the first layer, "
+          "backward pass (for its activations, then for its weights; the first layer has no "
+          "former) is "
+          "over; its result is needed by the next forward pass of the layer, tau steps later. "
+          "Results "
+          "of the first two are needed before a step begins. The embedding counts to the first "
+          "layer, "
           "the head to the last.")
           .note("buckets for data-parallel, whole_step for the DiLoCo family"),
       key("buckets", integer(1, 1e5), "With anatomy buckets: how many.").note("64"),
@@ -72,11 +75,13 @@ std::vector<Field> step_fields() {
           "With anatomy buckets or layers: share of a step that is backward pass.")
           .note("2/3; layers: (2L - 1)/(3L - 1), L layers, all passes of a layer being as long"),
       key("channel", word({"fifo", "shared"}),
-          "fifo: buckets, layers or fragments leave one after the other. shared: each flows as soon as "
+          "fifo: buckets, layers or fragments leave one after the other. shared: each flows as "
+          "soon as "
           "it is ready, and they share the links.")
           .note("fifo"),
       key("wire", wire_spec(),
-          "What an exchange puts on the wire: a number of bits, a format, or an object. State copies "
+          "What an exchange puts on the wire: a number of bits, a format, or an object. State "
+          "copies "
           "of recoveries keep wire_bits_per_parameter of /charged_model.")
           .note("wire_bits_per_parameter of /charged_model"),
       key("accumulate_steps", integer(1, 1e6),
@@ -90,7 +95,8 @@ std::vector<Field> step_fields() {
           "what is charged: a trained model's tensors are balanced always.")
           .note("balanced"),
       key("offsets", array_of(integer(0, 1e9), 1, 100000),
-          "Of each fragment, the step of the period at which it is due: t mod H. Fragments with one "
+          "Of each fragment, the step of the period at which it is due: t mod H. Fragments with "
+          "one "
           "offset travel together.")
           .note("evenly spaced: fragment p at floor(p H / P)"),
   };

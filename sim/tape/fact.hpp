@@ -44,7 +44,8 @@ struct Start {
   std::string protocol;
   std::uint64_t seed = 0;
   std::string scenario_hash;
-  double horizon_steps = 0;  // a learner's steps of /stop/tokens, else of what the run made (schedules of training)
+  double horizon_steps =
+      0;  // a learner's steps of /stop/tokens, else of what the run made (schedules of training)
 };
 
 // n equal steps of one learner: first … first+n−1, over [t0, t1], each of

@@ -62,8 +62,9 @@ void refuse_fact(const std::string& label, std::size_t fact, const std::string& 
 
 void check_dates(const Tape& tape, const std::string& label) {
   if (!(tape.start.horizon_steps >= 1)) {
-    throw BadInput(label, "", fmt::format("line 1: found horizon_steps {}, allowed 1 or more",
-                                          tape.start.horizon_steps));
+    throw BadInput(
+        label, "",
+        fmt::format("line 1: found horizon_steps {}, allowed 1 or more", tape.start.horizon_steps));
   }
   Dates dates(label);
   for (const Fact& any : tape.facts) {

@@ -125,6 +125,45 @@ TEST_CASE("a diverged run says so with the loss that was found, and has no final
   CHECK_FALSE(metric_of(r, "loss.start").value);
 }
 
+TEST_CASE("few outer rounds and a loss above its start are warned of when training has ended") {
+  Protocol row;
+  row.name = "west";
+  row.family = Family::kDiloco;
+  TrainResult result;
+  result.start = 3.0;
+  result.final = 2.0;
+  result.outer_rounds = 20.0416;
+  const auto warnings = [&](std::vector<std::string> said) {
+    RunRecord r = testing::record("west", 1, 2);
+    r.warnings = std::move(said);
+    set_training(r, result, row);
+    return r.warnings;
+  };
+  const std::string short_run =
+      "W35: /protocols/west: a short run, 20 outer rounds per fragment were merged; below 50 "
+      "losses say little about the protocol";
+  CHECK(warnings({}) == std::vector{short_run});
+  const std::string other = "W35: /protocols/west2: a short run, about 9";
+  CHECK(warnings({other}) == std::vector{other, short_run});
+  const std::string before = "W35: /protocols/west: a short run, about 24";
+  CHECK(warnings({before}) == std::vector{before});
+  result.outer_rounds = 49.9999999999;  // 50, but for rounding
+  CHECK(warnings({}).empty());
+  result.final = 3.25;
+  CHECK(warnings({}) == std::vector<std::string>{
+                            "W41: west: training ended at a loss of 3.250, above the 3.000 it "
+                            "began with: lower rates, or a longer run"});
+  result.stopped = true;  // W37 says that instead
+  result.curve = {{0, 0, 0, 3.25}};
+  CHECK(warnings({}).size() == 1);
+  CHECK(warnings({}).front().starts_with("W37"));
+  result.stopped = false;
+  result.final = 2.0;
+  result.outer_rounds = 0;
+  row.family = Family::kDataParallel;
+  CHECK(warnings({}).empty());
+}
+
 TEST_CASE("bytes per token are shown where a token is not a byte") {
   TrainResult result;
   RunRecord r = testing::record("data_parallel", 1, 2);
